@@ -3,8 +3,8 @@ import PackageDescription
 
 // What only Larkspur's own developers build: fuzz targets need unsafe flags and benchmarks need a
 // root package's view of `package` symbols, and neither may burden a package that depends on this one.
-let wantsFuzzers = Context.environment["LARKSPUR_FUZZ"] != nil
-let wantsBenchmarks = Context.environment["LARKSPUR_BENCHMARKS"] != nil
+let includesFuzzers = Context.environment["LARKSPUR_FUZZ"] != nil
+let includesBenchmarks = Context.environment["LARKSPUR_BENCHMARKS"] != nil
 /// The test targets to build, all of them by default. Sanitizers run a part, and need not compile the others.
 let wantedTests = Context.environment["LARKSPUR_TESTS"]?.split(separator: " ").map(String.init)
 let warningsAreErrors = Context.environment["CI"] != nil
@@ -279,7 +279,7 @@ if let wantedTests {
   package.targets.removeAll { $0.type == .test && !wantedTests.contains($0.name) }
 }
 
-if wantsBenchmarks {
+if includesBenchmarks {
   // As small programs are shipped: LLVM's linker packs the addresses that the dynamic linker adjusts.
   let small: [LinkerSetting] = [
     .unsafeFlags([
@@ -324,7 +324,7 @@ if wantsBenchmarks {
   ]
 }
 
-if wantsFuzzers {
+if includesFuzzers {
   let fuzzing: [SwiftSetting] = [.unsafeFlags(["-sanitize=fuzzer,address", "-parse-as-library"])]
   // Coverage has to be seen in all that is fuzzed, not only in the fuzz targets themselves.
   for target in package.targets where target.type == .regular && target.swiftSettings != nil {

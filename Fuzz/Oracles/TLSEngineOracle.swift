@@ -90,12 +90,12 @@ package enum TLSEngineOracle {
         if sent.count > sentBytesMax { return "\(sent.count) bytes sent" }
         switch step {
         case .done: return "the handshake is done"
-        case .wantsOutput: continue
-        case .wantsInput: return incoming.count > 0 ? "\(incoming.count) bytes were left" : nil
-        case .wantsTrust(let trust):
+        case .needsOutput: continue
+        case .needsInput: return incoming.count > 0 ? "\(incoming.count) bytes were left" : nil
+        case .needsTrust(let trust):
           if let wrong = look(at: trust) { return wrong }
           engine.decide(trusts ? .trusted() : .verified)
-        case .wantsIdentity:
+        case .needsIdentity:
           do throws(TLSError) {
             try engine.identify(nil)
           } catch {

@@ -398,7 +398,7 @@ static larkspur_secret_failure take_secret_failure(void) {
     if (ERR_GET_LIB(error) == ERR_LIB_PKCS12 && ERR_GET_REASON(error) == PKCS12_R_MAC_ABSENT) has_digest = false;
     if (means_unsupported(error)) failure = larkspur_secret_unsupported;
     else if (failure == larkspur_secret_unreadable && has_digest && means_wrong_password(error))
-      failure = larkspur_secret_wants_password;
+      failure = larkspur_secret_needs_password;
   }
   return failure;
 }
@@ -436,7 +436,7 @@ EVP_PKEY *larkspur_read_key(const void *bytes, size_t count, const char *passwor
   if (!key && *failure == larkspur_secret_unreadable) {
     // OpenSSL does not ask for a password if it does not support the cipher.
     if (names_missing_cipher(bytes, count)) *failure = larkspur_secret_unsupported;
-    else if (source.asked) *failure = larkspur_secret_wants_password;
+    else if (source.asked) *failure = larkspur_secret_needs_password;
   }
   ERR_clear_error();
   return key;

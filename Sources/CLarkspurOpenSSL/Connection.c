@@ -135,7 +135,7 @@ static int verify(X509_STORE_CTX *context, void *unused) {
   return SSL_set_retry_verify(ssl);
 }
 
-static int certificate_wanted(SSL *ssl, void *unused) {
+static int certificate_requested(SSL *ssl, void *unused) {
   (void)unused;
   larkspur_tls *tls = of(ssl);
   tls->failure.identity_requested = true;
@@ -385,7 +385,7 @@ SSL_CTX *larkspur_tls_context(int minimum_version, int maximum_version, bool all
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify, NULL);
-  SSL_CTX_set_cert_cb(context, certificate_wanted, NULL);
+  SSL_CTX_set_cert_cb(context, certificate_requested, NULL);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
   SSL_CTX_sess_set_new_cb(context, session_given);
   SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
@@ -473,10 +473,10 @@ static unsigned long take_error(void) {
 static larkspur_tls_status status_of(larkspur_tls *tls, int returned) {
   switch (SSL_get_error(tls->ssl, returned)) {
     case SSL_ERROR_NONE: return larkspur_tls_done;
-    case SSL_ERROR_WANT_READ: return larkspur_tls_wants_input;
-    case SSL_ERROR_WANT_WRITE: return larkspur_tls_wants_output;
-    case SSL_ERROR_WANT_RETRY_VERIFY: return larkspur_tls_wants_trust;
-    case SSL_ERROR_WANT_X509_LOOKUP: return larkspur_tls_wants_identity;
+    case SSL_ERROR_WANT_READ: return larkspur_tls_needs_input;
+    case SSL_ERROR_WANT_WRITE: return larkspur_tls_needs_output;
+    case SSL_ERROR_WANT_RETRY_VERIFY: return larkspur_tls_needs_trust;
+    case SSL_ERROR_WANT_X509_LOOKUP: return larkspur_tls_needs_identity;
     case SSL_ERROR_ZERO_RETURN: return larkspur_tls_closed;
     default: break;
   }
@@ -501,7 +501,7 @@ void larkspur_tls_handshake(larkspur_tls *tls, const larkspur_tls_flow *flow, la
 // record's header. "RH" means that no record has begun. Between a record's header and its body, versions before 3.0.14
 // free memory that is in use (CVE-2024-4741).
 static void free_record_buffer(larkspur_tls *tls, larkspur_tls_status status) {
-  if (status == larkspur_tls_wants_input && strcmp(SSL_rstate_string(tls->ssl), "RH") == 0) SSL_free_buffers(tls->ssl);
+  if (status == larkspur_tls_needs_input && strcmp(SSL_rstate_string(tls->ssl), "RH") == 0) SSL_free_buffers(tls->ssl);
 }
 
 void larkspur_tls_keep_buffers(larkspur_tls *tls) { SSL_clear_mode(tls->ssl, SSL_MODE_RELEASE_BUFFERS); }
@@ -527,7 +527,7 @@ void larkspur_tls_read(larkspur_tls *tls, const larkspur_tls_flow *flow,
     // Another read would find nothing, and would allocate a record buffer. The last record was read completely, so its
     // buffer is free.
     if (tls->input_used == tls->flow.input_count && !tls->flow.input_ended && !SSL_has_pending(tls->ssl)) {
-      status = larkspur_tls_wants_input;
+      status = larkspur_tls_needs_input;
       break;
     }
   }

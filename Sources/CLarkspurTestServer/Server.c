@@ -73,7 +73,7 @@ static int outcome(struct larkspur_server_session *session, int result) {
   switch (error) {
     case SSL_ERROR_NONE: return LARKSPUR_SERVER_DONE;
     case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE: ERR_clear_error(); return LARKSPUR_SERVER_WANTS_INPUT;
+    case SSL_ERROR_WANT_WRITE: ERR_clear_error(); return LARKSPUR_SERVER_NEEDS_INPUT;
     case SSL_ERROR_ZERO_RETURN: ERR_clear_error(); return LARKSPUR_SERVER_ENDED;
     default:
       session->has_failed = 1;

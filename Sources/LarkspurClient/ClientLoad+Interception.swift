@@ -90,7 +90,7 @@ extension ClientLoad {
       await withTaskCancellationHandler {
         await over.get()
       } onCancel: {
-        over.giveUp()
+        over.cancel()
       }
     }
     try checkCancellation()

@@ -192,7 +192,7 @@ extension ClientLoad: LoadStages {
         try decodeStep(decoder)
         continue
       }
-      let waits = wantsBytes && buffer.isEmpty
+      let waits = awaitsBytes && buffer.isEmpty
       do throws(TransportError) {
         switch try exchange.takeData(for: waits ? self : nil, { take($0) }) {
         case true?: break

@@ -93,7 +93,7 @@ final class ClientLoad: @unchecked Sendable {
   /// The error of a load without a response.
   private var failure: HTTPClientError?
   /// Whether the caller waits for bytes of the body, and not for the response.
-  var wantsBytes = false
+  var awaitsBytes = false
   /// What the caller's task has to provide.
   private var need: Need?
   /// The caller's task while it is suspended.
@@ -144,7 +144,7 @@ final class ClientLoad: @unchecked Sendable {
       throw HTTPClientError(.bodyOver, "the body was read after the end of its closure", url: request.url)
     }
     if buffer.isEmpty, bodyFailure == nil, stage != .complete {
-      wantsBytes = true
+      awaitsBytes = true
       await reachOwner()
     }
     guard !buffer.isEmpty else {
@@ -220,7 +220,7 @@ final class ClientLoad: @unchecked Sendable {
 
   /// Ends the exchange of an attempt, or the wait for one.
   func endAttempt() {
-    if running == nil { slot.giveUp() }
+    if running == nil { slot.withdraw() }
     endExchange()
   }
 

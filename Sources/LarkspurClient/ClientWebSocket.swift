@@ -120,7 +120,7 @@ struct ClientWebSocket: Sendable {
       }
     }
 
-    func noteEnd(_ end: WebSocketConnection.End) {
+    func noteEnd(_ end: WebSocketConnection.Outcome) {
       guard case .closed(let close, _) = end else { return }
       let closing = HTTPClient.WebSocket.Close(
         code: close.code, reason: String(decoding: close.reason, as: UTF8.self))

@@ -30,8 +30,8 @@ extension DemoPart {
     stage.say("\(status), \"\(text)\"")
     try DemoFailure.unless(status == 200 && text == "five eggs", "the status is \(status)")
     try DemoFailure.unless(requests.count == 2, "\(requests.count) requests were made")
-    let isTold = requests.contains { $0.fields.contains { $0.value.contains(lock.password) } }
-    try DemoFailure.unless(!isTold, "the password has travelled")
+    let isSent = requests.contains { $0.fields.contains { $0.value.contains(lock.password) } }
+    try DemoFailure.unless(!isSent, "the password has travelled")
     return "\(status) after one challenge, SHA-256"
   }
 }

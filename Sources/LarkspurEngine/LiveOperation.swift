@@ -10,7 +10,7 @@ open class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Send
   /// Whether the caller gave a completion handler.
   private let isHandled: Bool
   private var continuation: TaskContinuation?
-  private let isUnwanted = Atomic(false)
+  private let isCancelRequested = Atomic(false)
   /// Whether the caller is on the connection's loop, and resumes in the tick that brings the result.
   private var isCallersOwn = false
   /// The connection that performs the operation, until the operation is finished. Belongs to the loop.
@@ -32,7 +32,7 @@ open class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Send
   open func handleResult(for owner: AnyObject?) {}
 
   /// Whether the caller's task has been cancelled.
-  final var isCancelled: Bool { isUnwanted.load(ordering: .sequentiallyConsistent) }
+  final var isCancelled: Bool { isCancelRequested.load(ordering: .sequentiallyConsistent) }
 
   // MARK: - The caller
 
@@ -52,7 +52,7 @@ open class LiveOperation: LoopCallback, LoopCompletion, Awaited, @unchecked Send
   }
 
   public func waitIsCancelled() {
-    isUnwanted.store(true, ordering: .sequentiallyConsistent)
+    isCancelRequested.store(true, ordering: .sequentiallyConsistent)
     gate.cancel(self)
   }
 

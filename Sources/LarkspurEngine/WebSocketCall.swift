@@ -31,5 +31,5 @@ package protocol WebSocketUser: AnyObject, Sendable {
   /// Returns the error of a call in the client's terms.
   func error(for failure: WebSocketConnection.Failure) -> any Error
   /// Notes the end of the conversation, before any call fails.
-  func noteEnd(_ end: WebSocketConnection.End)
+  func noteEnd(_ end: WebSocketConnection.Outcome)
 }

@@ -12,8 +12,8 @@ import LarkspurTransport
 /// The object outlives the load for a moment: when both sides have sent a Close, or the conversation has failed, the
 /// object reports the end at once, and waits for the server to close the connection (RFC 6455 7.1.1).
 package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchecked Sendable {
-  /// The end of a conversation.
-  package enum End: Sendable {
+  /// The outcome of a conversation.
+  package enum Outcome: Sendable {
     /// Both sides have sent a Close.
     case closed(WebSocketClose, startedBy: WebSocketMachine.Initiator)
     case failed(WebSocketError, TransportError?)
@@ -33,7 +33,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   /// Released with the load's end.
   package var owner: AnyObject?
   /// The end of the conversation, once it has ended.
-  package private(set) var end: End?
+  package private(set) var end: Outcome?
   /// Released with the call: it keeps the load.
   private var whenEnded: (() -> Void)?
   private let stream: ByteStream
@@ -230,7 +230,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
 
   /// Reports the end of the conversation, once. Calls that wait and later ones fail with its error; a complete message
   /// can still be received.
-  private func conversationEnded(_ end: End, _ error: any Error) {
+  private func conversationEnded(_ end: Outcome, _ error: any Error) {
     guard self.end == nil else { return }
     self.end = end
     // Before any call fails: the program may close the WebSocket then.
@@ -266,7 +266,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   private func timerFired() {
     if let timer { loop.stopTimer(timer.timer) }
     timer = nil
-    let isPaused = !wantsBytes
+    let isPaused = !acceptsBytes
     step { machine, now, actions in
       if isPaused { machine.readingIsPaused(now: now) }
       machine.timerFired(now: now, into: &actions)
@@ -278,7 +278,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
   /// Bytes are wanted unless a message waits for its `receive`. Behind this side's Close, when a program may receive no
   /// more, messages are collected up to a limit, because the server's Close may be behind them. After the conversation,
   /// bytes are received up to the end of the stream, and discarded.
-  package var wantsBytes: Bool {
+  package var acceptsBytes: Bool {
     unread.isEmpty || !machine.state.readsFrames
       || !machine.state.isOpen && unreadBytes < machine.settings.messageBytesMax
   }
@@ -289,7 +289,7 @@ package final class WebSocketConnection: LiveConnection, ByteStreamUser, @unchec
     var consumed = 0
     machine.settings = user.machineSettings
     assembler.messageBytesMax = machine.settings.messageBytesMax
-    while wantsBytes, machine.state.readsFrames {
+    while acceptsBytes, machine.state.readsFrames {
       do throws(WebSocketFrameError) {
         let event = try parser.next(in: bytes, consumed: &consumed)
         if case .needMore = event { return consumed }

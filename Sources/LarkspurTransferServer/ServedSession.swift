@@ -57,7 +57,7 @@ final class ServedSession: Sendable {
     var machine: ServedSessionMachine
     /// The actions that no thread has carried out.
     var actions: ServedSessionMachine.Actions = []
-    var isCarryingOut = false
+    var isPerforming = false
     var link: (any TransferLink)?
     var lastVisit = 0
     var visits: [ServedSessionMachine.VisitID: Visit] = [:]
@@ -85,11 +85,11 @@ final class ServedSession: Sendable {
   ) -> Value {
     let (value, isFirst) = state.withLock { state in
       let value = fact(&state.machine, &state.actions)
-      defer { state.isCarryingOut = true }
-      return (value, !state.isCarryingOut)
+      defer { state.isPerforming = true }
+      return (value, !state.isPerforming)
     }
     while isFirst, let actions = nextActions() {
-      for action in actions { carryOut(action) }
+      for action in actions { perform(action) }
     }
     return value
   }
@@ -97,8 +97,8 @@ final class ServedSession: Sendable {
   private func nextActions() -> ServedSessionMachine.Actions? {
     state.withLock { state in
       defer { state.actions = [] }
-      state.isCarryingOut = !state.actions.isEmpty
-      return state.isCarryingOut ? state.actions : nil
+      state.isPerforming = !state.actions.isEmpty
+      return state.isPerforming ? state.actions : nil
     }
   }
 
@@ -172,7 +172,7 @@ final class ServedSession: Sendable {
   /// Carries out a command of the program.
   ///
   /// - Returns: `false` if the program has more tasks than any session may have.
-  func carryOut(_ command: TransferCommand, of visit: Visit) -> Bool {
+  func perform(_ command: TransferCommand, of visit: Visit) -> Bool {
     take { $0.commanded(visit.id, command, into: &$1) }
   }
 
@@ -220,7 +220,7 @@ final class ServedSession: Sendable {
 
   private func visit(_ id: ServedSessionMachine.VisitID) -> Visit? { state.withLock { $0.visits[id] } }
 
-  private func carryOut(_ action: ServedSessionMachine.Action) {
+  private func perform(_ action: ServedSessionMachine.Action) {
     switch action {
     case .say(let id, let word): visit(id)?.say(word)
     case .probe(let id):

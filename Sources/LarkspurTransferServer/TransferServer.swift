@@ -71,7 +71,7 @@ public final class TransferServer: Sendable {
     var listings = 0
     var idleSince: Deadline
     /// The reason to end, before the server is idle.
-    var end: End?
+    var end: Exit?
     /// Whether the search for the sessions of an earlier service, or their opening, is unfinished.
     var isRestoring = false
     var isOver = false
@@ -133,7 +133,7 @@ public final class TransferServer: Sendable {
   // MARK: - Running
 
   /// The reason for which a server has ended.
-  public enum End: Hashable, Sendable {
+  public enum Exit: Hashable, Sendable {
     /// The server had been idle for its time.
     case idle
     /// `stop` was called.
@@ -148,7 +148,7 @@ public final class TransferServer: Sendable {
   ///   program should be launched. Called once, on a dedicated thread: programs are served while the journals are read.
   public func run(
     continuing unfinished: (@Sendable () -> [TransferSession])? = nil
-  ) throws(TransferServerError) -> End {
+  ) throws(TransferServerError) -> Exit {
     state.withLock { $0.isRestoring = unfinished != nil }
     do throws(Errno) {
       try SystemThread(name: "transfers-accept") { [self] in accept() }.detach()
@@ -173,7 +173,7 @@ public final class TransferServer: Sendable {
   /// Ends the server. May be called on any thread; `run` returns soon after.
   public func stop() { stop(.stopped) }
 
-  private func stop(_ end: End) {
+  private func stop(_ end: Exit) {
     state.withLock { state in
       // The end of an idle server removes the socket, too.
       if !state.isOver, state.end == nil { state.end = end }
@@ -363,7 +363,7 @@ public final class TransferServer: Sendable {
       switch message {
       case .command(let command):
         state.withLock { _ = $0.launches.removeValue(forKey: session.directory) }
-        guard served.carryOut(command, of: visit) else {
+        guard served.perform(command, of: visit) else {
           throw .message(.damaged("a session has at most \(TransferSession.tasksMax) tasks"))
         }
       case .flush(let number): served.flush(number, of: visit)

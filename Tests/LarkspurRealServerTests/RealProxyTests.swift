@@ -183,7 +183,7 @@ import Testing
     }
     let wrong = try await get(plain, through: "socks5h://me:wrong@127.0.0.1:\(proxy.port)")
     #expect(Self.failure(wrong) == .socks(.credentialsRefused), "\(wrong)")
-    let nobody = try await get(plain, through: "socks5h://127.0.0.1:\(proxy.port)")
-    #expect(Self.failure(nobody) == .socks(.noMethodAccepted), "\(nobody)")
+    let anonymous = try await get(plain, through: "socks5h://127.0.0.1:\(proxy.port)")
+    #expect(Self.failure(anonymous) == .socks(.noMethodAccepted), "\(anonymous)")
   }
 }

@@ -64,8 +64,7 @@ import Testing
     #expect(visit.isResumed == false)
   }
 
-  @Test(arguments: real, versions) func resumptionNotWanted(kind: TLSServerKind, version: TLSPlan.Version) async throws
-  {
+  @Test(arguments: real, versions) func resumptionDeclined(kind: TLSServerKind, version: TLSPlan.Version) async throws {
     var plan = try TLSPlan(.get(), version)
     plan.configuration.resumesSessions = false
     let server = try kind.start(plan)

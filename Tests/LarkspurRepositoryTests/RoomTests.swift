@@ -37,7 +37,7 @@ import Testing
   @Test func programsAreFew() throws {
     let data = try #require(FileManager.default.contents(atPath: Repository.root.appending(path: "Package.swift").path))
     let text = String(decoding: data, as: UTF8.self)
-    let ordinary = text.components(separatedBy: "if wantsBenchmarks").first ?? text
+    let ordinary = text.components(separatedBy: "if includesBenchmarks").first ?? text
     let programs = ordinary.components(separatedBy: ".executableTarget(").count - 1
     #expect((1...8).contains(programs))
   }

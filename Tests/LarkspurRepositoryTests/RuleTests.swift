@@ -123,7 +123,7 @@ import Testing
   }
 
   /// No source imports the module that Larkspur replaces, or the library beneath that module.
-  @Test func nobodyImportsFoundationNetworking() {
+  @Test func noSourceImportsFoundationNetworking() {
     let files = Repository.files(under: "Sources", suffixes: [".swift", ".h", ".c", ".modulemap"])
     for file in files {
       for (number, line) in file.code.enumerated()

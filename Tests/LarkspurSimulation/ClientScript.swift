@@ -23,7 +23,7 @@ struct ClientScript {
     /// Pauses after each piece.
     case slowly(UInt64)
     case nothing
-    case giveUp(TransportError)
+    case abandon(TransportError)
     case closeConnection
     case cancel
   }
@@ -96,7 +96,7 @@ extension ClientScript.Plan {
     case 2: .parts(random.number(0...3))
     case 3: .slowly(random.time(0...milliseconds(300)))
     case 4: .nothing
-    case 5: .giveUp(random.pick([.cancelled, .connectionClosed, .connectionLost(.sending, nil)]))
+    case 5: .abandon(random.pick([.cancelled, .connectionClosed, .connectionLost(.sending, nil)]))
     case 6: .closeConnection
     default: .cancel
     }

@@ -36,7 +36,7 @@ extension Scenario {
     let isDisturbed = faults.cuts + faults.answerFaults + faults.idleFaults + faults.connectFaults > 0
     let isFine =
       switch error {
-      case _ where hasGivenUp(plan, error): true
+      case _ where isAbandoned(plan, error): true
       case .resolutionFailed: faults.nameFaults > 0
       case .tls, .proxy, .localEndpointUnusable, .optionInvalid, .bodyFailed, .internalInconsistency: false
       case .cancelled: if case .cancel = plan.reading { true } else { isCancelled }
@@ -55,8 +55,8 @@ extension Scenario {
     oracle.check(isFine, "request \(plan.number) failed without a cause: \(error)")
   }
 
-  private func hasGivenUp(_ plan: ClientScript.Plan, _ error: TransportError) -> Bool {
-    if case .giveUp(let own) = plan.reading { own == error } else { false }
+  private func isAbandoned(_ plan: ClientScript.Plan, _ error: TransportError) -> Bool {
+    if case .abandon(let own) = plan.reading { own == error } else { false }
   }
 
   func checkLeftovers(_ pool: Pool?) {

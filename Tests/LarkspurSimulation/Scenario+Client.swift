@@ -90,7 +90,7 @@ extension Scenario {
         reader.take(piece.span)
       }
       return .left
-    case .giveUp(let error): throw error
+    case .abandon(let error): throw error
     case .nothing, .closeConnection, .cancel: return .left
     }
     return reader.completed()

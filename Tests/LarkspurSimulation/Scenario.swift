@@ -302,7 +302,7 @@ package final class Scenario: @unchecked Sendable {
       for _ in 0..<most { guard try await exchange.receiveData({ reader.take($0) }) else { break } }
       return .left
     case .nothing: return .left
-    case .giveUp(let error): throw error
+    case .abandon(let error): throw error
     case .closeConnection:
       exchange.connection.close()
       return .left

@@ -21,7 +21,7 @@ final class SimulatedLink {
 
   // The client's end.
   private(set) var state = State.fresh
-  private var isConnectTold = false
+  private var isConnectReported = false
   var pendingError: Errno?
   private var received: [UInt8] = []
   private var receivedOffset = 0
@@ -31,7 +31,7 @@ final class SimulatedLink {
   private(set) var isClosed = false
   /// Number of bytes sent by the client that the server has not read yet.
   private var unacknowledged = 0
-  private var wantsRoom = false
+  private var waitsForRoom = false
   var registration: (slot: UInt32, number: UInt32)?
   var hasEdge = false
 
@@ -139,7 +139,7 @@ final class SimulatedLink {
     }
     guard state == .connected else { return .failure(state == .broken ? .brokenPipe : .notConnected) }
     let count = min(offered.count, room)
-    if count < offered.count { wantsRoom = true }
+    if count < offered.count { waitsForRoom = true }
     guard count > 0 else { return .failure(.wouldBlock) }
     unacknowledged += count
     var sent = 0
@@ -169,8 +169,8 @@ final class SimulatedLink {
     guard let registration, !isClosed, state == .connected || state == .broken else { return nil }
     let isBroken = state == .broken
     // A new connection is writable, however small its buffer is.
-    let isWritable = room > 0 || !isConnectTold || isBroken
-    isConnectTold = true
+    let isWritable = room > 0 || !isConnectReported || isBroken
+    isConnectReported = true
     guard isReadable || isWritable else { return nil }
     reported = arrived
     return PollerEvent(
@@ -210,8 +210,8 @@ final class SimulatedLink {
   func acknowledge(_ count: Int) {
     toClient { [self] in
       unacknowledged -= count
-      guard wantsRoom else { return }
-      wantsRoom = false
+      guard waitsForRoom else { return }
+      waitsForRoom = false
       kernel.raiseEdge(self)
     }
   }

@@ -44,7 +44,7 @@ public final class Event: Sendable {
         return state.nextWaiter
       }
       guard let waiter else { return continuation.resume(returning: true) }
-      DispatchQueue.global().asyncAfter(deadline: .now() + Wait.limit) { [weak self] in self?.giveUp(waiter) }
+      DispatchQueue.global().asyncAfter(deadline: .now() + Wait.limit) { [weak self] in self?.expire(waiter) }
     }
     if !hasHappened { throw Missing(description: "\(file):\(line): happened \(self.count) times of \(count)") }
   }
@@ -59,7 +59,7 @@ public final class Event: Sendable {
     }
   }
 
-  private func giveUp(_ waiter: Int) {
+  private func expire(_ waiter: Int) {
     state.withLock { $0.waiters.removeValue(forKey: waiter) }?.continuation.resume(returning: false)
   }
 }

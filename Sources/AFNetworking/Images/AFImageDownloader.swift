@@ -27,7 +27,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   public typealias Failure = (URLRequest, HTTPURLResponse?, any Error) -> Void
 
   /// Whether a request is over: its success or failure block has been called or is about to be, or it is cancelled.
-  final class End: Sendable {
+  final class CompletionFlag: Sendable {
     /// Stored with release order by `deliver` and `cancelTask`, loaded with acquire order by `report`.
     let isReached = Atomic(false)
   }
@@ -35,7 +35,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
   /// One request, with its blocks, which belong to the program and need not be `Sendable`.
   struct Receiver: @unchecked Sendable {
     let request: URLRequest
-    let end = End()
+    let end = CompletionFlag()
     /// Whether the blocks are called at once, on any thread: for an async function.
     var isAwaited = false
     var progress: ((Progress) -> Void)?

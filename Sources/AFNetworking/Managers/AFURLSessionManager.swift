@@ -342,13 +342,15 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   open func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
   {
     record(of: task)?.change { $0.metrics = metrics }
-    if blocks.wants(.completionOnQueue) { blocks.current.set.taskDidFinishCollectingMetrics?(session, task, metrics) }
+    if blocks.needsCall(.completionOnQueue) {
+      blocks.current.set.taskDidFinishCollectingMetrics?(session, task, metrics)
+    }
   }
 
   open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let record = state.withLock { $0.forget(task) }
     // Before `finish`: the task's handler runs on another queue, possibly at once.
-    if blocks.wants(.completionOnQueue) { blocks.current.set.taskDidComplete?(session, task, error) }
+    if blocks.needsCall(.completionOnQueue) { blocks.current.set.taskDidComplete?(session, task, error) }
     if let record { finish(record, error) }
   }
 
@@ -369,7 +371,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
 
   open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     record(of: dataTask)?.received(data)
-    if blocks.wants(.completionOnQueue) { blocks.current.set.dataTaskDidReceiveData?(session, dataTask, data) }
+    if blocks.needsCall(.completionOnQueue) { blocks.current.set.dataTaskDidReceiveData?(session, dataTask, data) }
   }
 
   open func urlSession(

@@ -27,7 +27,7 @@ final class SessionBlocks: Sendable {
     var downloadTaskDidWriteData: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
     var downloadTaskDidResume: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
 
-    fileprivate func wants(_ call: URLSessionDelegateCall) -> Bool {
+    fileprivate func needsCall(_ call: URLSessionDelegateCall) -> Bool {
       switch call {
       case .response: dataTaskDidReceiveResponse != nil
       case .didReceiveData: dataTaskDidReceiveData != nil
@@ -52,12 +52,14 @@ final class SessionBlocks: Sendable {
 
   private let snapshot = Mutex(Snapshot(Set()))
   /// The calls that have blocks, as bits. Read several times for each request, and nearly always zero. `change(_:)`
-  /// stores with release order, `wants(_:)` loads with acquire order.
-  private let wanted = Atomic<UInt8>(0)
+  /// stores with release order, `needsCall(_:)` loads with acquire order.
+  private let neededCalls = Atomic<UInt8>(0)
 
   var current: Snapshot { snapshot.withLock { $0 } }
 
-  func wants(_ call: URLSessionDelegateCall) -> Bool { wanted.load(ordering: .acquiring) & Self.bit(of: call) != 0 }
+  func needsCall(_ call: URLSessionDelegateCall) -> Bool {
+    neededCalls.load(ordering: .acquiring) & Self.bit(of: call) != 0
+  }
 
   private static func bit(of call: URLSessionDelegateCall) -> UInt8 {
     switch call {
@@ -83,8 +85,8 @@ final class SessionBlocks: Sendable {
         var set = snapshot.set
         body(&set)
         snapshot = Snapshot(set)
-        let bits = Self.calls.filter { set.wants($0) }.map { Self.bit(of: $0) }
-        wanted.store(bits.reduce(0, |), ordering: .releasing)
+        let bits = Self.calls.filter { set.needsCall($0) }.map { Self.bit(of: $0) }
+        neededCalls.store(bits.reduce(0, |), ordering: .releasing)
       }
       return snapshot
     }

@@ -72,7 +72,7 @@ extension AFURLConnectionOperation {
     let isWanted = read { details -> Bool in
       details.sentRequest = next
       details.load = load
-      return details.machine.wantsLoad
+      return details.machine.needsLoad
     }
     // A cancellation or a pause that came just now has not seen this load.
     if !isWanted { load.stop() }

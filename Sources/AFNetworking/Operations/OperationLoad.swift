@@ -24,7 +24,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   /// Number of bytes of the content before those of this task.
   private var offset: Int64 = 0
   /// Number of bytes that this task has to deliver, if the response states it.
-  private var wantedCount: Int64?
+  private var expectedCount: Int64?
   /// The reason for the end, if it is not the task's own end.
   private var outcome: Outcome?
 
@@ -77,13 +77,13 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     switch answer ?? .whole(count: nil) {
     case .rest(let count):
       offset = output.count
-      wantedCount = count
+      expectedCount = count
     case .complete: return end(.complete)
     case .wrong:
       return end(
         .failure(URLError.make(.badServerResponse, "the response does not continue the bytes that arrived")))
     case .whole(let count):
-      wantedCount = count
+      expectedCount = count
       output.continuation = operation.continuation(after: response)
       do {
         try output.rewind()
@@ -101,7 +101,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     guard isWanted else { return }
     let before = output.count
-    if let wantedCount, before - offset + Int64(data.count) > wantedCount {
+    if let expectedCount, before - offset + Int64(data.count) > expectedCount {
       return end(.failure(URLError.make(.badServerResponse, "more bytes arrived than the range has")))
     }
     do {
@@ -185,7 +185,7 @@ final class OperationLoad: NSObject, URLSessionDataDelegate, @unchecked Sendable
     switch (outcome, error) {
     case (.failure(let failure), _): return (nil, failure)
     case (nil, let error?): return (nil, challengeIsRefused.load(ordering: .acquiring) ? refusal(error) : error)
-    case (nil, nil) where wantedCount.map { output.count - offset < $0 } == true:
+    case (nil, nil) where expectedCount.map { output.count - offset < $0 } == true:
       return (nil, URLError.make(.networkConnectionLost, "fewer bytes arrived than the range has"))
     case (.complete, _), (nil, nil):
       do {

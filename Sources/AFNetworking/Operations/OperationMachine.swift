@@ -50,7 +50,7 @@ struct OperationMachine: Hashable, Sendable {
   private var isEnding = false
 
   /// Whether the current load has to continue.
-  var wantsLoad: Bool { isLoading && !isStopped && !isCancelled }
+  var needsLoad: Bool { isLoading && !isStopped && !isCancelled }
 
   init(state: State = .ready) { self.state = state }
 
@@ -114,7 +114,7 @@ struct OperationMachine: Hashable, Sendable {
   ///
   /// - Returns: `false` if the result is not wanted any more.
   mutating func loadEnds() -> Bool {
-    isEnding = wantsLoad
+    isEnding = needsLoad
     return isEnding
   }
 

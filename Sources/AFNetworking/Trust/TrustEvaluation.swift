@@ -27,16 +27,16 @@ struct TrustEvaluation {
     if domain != nil, settings.allowsInvalid, settings.validatesName, hasNoPins { return false }
     switch settings.mode {
     case .none: return settings.allowsInvalid || chain() != nil
-    case .certificate: return hasPinnedCertificate && isWholeIfWanted(pinned.contains)
+    case .certificate: return hasPinnedCertificate && isWholeIfRequired(pinned.contains)
     case .publicKey:
       let hasKey = settings.allowsInvalid ? hasPinnedKeyThoughInvalid : chain()?.contains(where: isKeyPinned) == true
-      return hasKey && isWholeIfWanted(isKeyPinned)
+      return hasKey && isWholeIfRequired(isKeyPinned)
     }
   }
 
   /// Whether the whole chain is pinned, if the policy requires this. Checks the verified chain up to its root, or, if
   /// there is none, the chain as sent.
-  private func isWholeIfWanted(_ isPinned: (TLSCertificate) -> Bool) -> Bool {
+  private func isWholeIfRequired(_ isPinned: (TLSCertificate) -> Bool) -> Bool {
     !settings.validatesChain || (chain() ?? trust.sentChain).allSatisfy(isPinned)
   }
 

@@ -65,14 +65,14 @@ typedef struct larkspur_tls larkspur_tls;
 typedef enum {
   larkspur_tls_done,
   // More ciphertext must arrive first.
-  larkspur_tls_wants_input,
+  larkspur_tls_needs_input,
   // The room for ciphertext is full.
-  larkspur_tls_wants_output,
+  larkspur_tls_needs_output,
   // The server's certificates have arrived. Take the result with `larkspur_tls_take_verification`, and then call
   // `larkspur_tls_decide`.
-  larkspur_tls_wants_trust,
+  larkspur_tls_needs_trust,
   // The server asks for a certificate. Call `larkspur_tls_identify`.
-  larkspur_tls_wants_identity,
+  larkspur_tls_needs_identity,
   // The peer has announced the end of its data (close_notify).
   larkspur_tls_closed,
   // The connection has failed. See `larkspur_tls_failure`.
@@ -251,7 +251,7 @@ int larkspur_read_revocation_lists(X509_STORE *store, const void *bytes, size_t 
 
 typedef enum {
   larkspur_secret_unreadable,
-  larkspur_secret_wants_password,
+  larkspur_secret_needs_password,
   // The secret is encrypted or protected with an algorithm that OpenSSL does not support here.
   larkspur_secret_unsupported,
 } larkspur_secret_failure;

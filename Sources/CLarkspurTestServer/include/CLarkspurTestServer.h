@@ -121,7 +121,7 @@ size_t larkspur_server_take_output(larkspur_server_session *session, uint8_t *by
 
 enum {
   LARKSPUR_SERVER_DONE = 1,
-  LARKSPUR_SERVER_WANTS_INPUT = 0,
+  LARKSPUR_SERVER_NEEDS_INPUT = 0,
   // The client has sent close_notify.
   LARKSPUR_SERVER_ENDED = -1,
   // An error, which larkspur_server_error_message reports. The output may contain an alert.

@@ -145,7 +145,7 @@ extension BackgroundSession {
   ) {
     var failure = record.error
     var resumeData: Data?
-    if let error = failure as? URLError, error.code != .cancelled || task.wantsResumeData {
+    if let error = failure as? URLError, error.code != .cancelled || task.needsResumeData {
       resumeData = Self.resumeData(of: record, path)
       let key = record.kind == .upload ? NSURLSessionUploadTaskResumeData : URLSessionDownloadTaskResumeData
       if let resumeData { failure = error.adding(resumeData: resumeData, for: key) }

@@ -14,7 +14,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
     /// The actions that have not been carried out.
     var actions: SessionLinkMachine.Actions = []
     /// Whether a thread carries actions out.
-    var isCarryingOut = false
+    var isPerforming = false
     /// The runner, or `nil` while there is none.
     var link: (any TransferLink)?
     /// The runner that was found last, until the action `attach`.
@@ -69,27 +69,27 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   @discardableResult func report<T: Sendable>(_ fact: (inout State) -> T) -> T {
     let (result, isFirst) = state.withLock { state in
       let result = fact(&state)
-      let isFirst = !state.isCarryingOut && !state.actions.isEmpty
-      if isFirst { state.isCarryingOut = true }
+      let isFirst = !state.isPerforming && !state.actions.isEmpty
+      if isFirst { state.isPerforming = true }
       return (result, isFirst)
     }
-    if isFirst { carryOut() }
+    if isFirst { perform() }
     return result
   }
 
-  private func carryOut() {
+  private func perform() {
     while true {
       let actions = state.withLock { state in
         defer { state.actions = [] }
-        state.isCarryingOut = !state.actions.isEmpty
+        state.isPerforming = !state.actions.isEmpty
         return state.actions
       }
       if actions.isEmpty { return }
-      for action in actions { carryOut(action) }
+      for action in actions { perform(action) }
     }
   }
 
-  private func carryOut(_ action: SessionLinkMachine.Action) {
+  private func perform(_ action: SessionLinkMachine.Action) {
     switch action {
     case .pause(let time): report(after: time) { $0.machine.pauseOver(into: &$0.actions) }
     case .watch(let time, let number): report(after: time) { $0.machine.held(number) }
@@ -213,7 +213,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
       var record = record
       record.take(TransferProperties(task))
       record.state = task.state == .canceling ? .canceling : task.isSuspended ? .suspended : .running
-      let refusal = state.machine.begin(record, isKeepingContent: task.wantsResumeData, into: &state.actions)
+      let refusal = state.machine.begin(record, isKeepingContent: task.needsResumeData, into: &state.actions)
       if refusal == nil { state.tasks[record.task] = task }
       return refusal
     }
@@ -243,7 +243,7 @@ final class BackgroundSession: FinishedAtExit, @unchecked Sendable {
   }
 
   func cancel(_ task: URLSessionTask) {
-    report { $0.machine.cancel(task.taskIdentifier, isKeepingContent: task.wantsResumeData, into: &$0.actions) }
+    report { $0.machine.cancel(task.taskIdentifier, isKeepingContent: task.needsResumeData, into: &$0.actions) }
   }
 
   /// Passes on the program's changes.

@@ -26,7 +26,7 @@ final class TransferAttempt {
   /// The request after the redirects of the current attempt. Another attempt begins with the task's first request.
   var lastRequest: TransferRequest?
   /// Whether to report to the program that the download continues an earlier task's.
-  var tellsResumption = false
+  var reportsResumption = false
   var timer: (any DispatchSourceTimer)?
   /// The time of the next notice of progress, in nanoseconds since the machine's start.
   var nextProgress: UInt64 = 0

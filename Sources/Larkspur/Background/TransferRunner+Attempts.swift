@@ -16,7 +16,7 @@ extension TransferRunner {
   ) {
     lastQuestion += 1
     questions[lastQuestion] = (task, answer)
-    tell(.question(lastQuestion, task: task, question))
+    report(.question(lastQuestion, task: task, question))
   }
 
   /// Passes a challenge to the program: to `challengeHandler`, or as a question.
@@ -50,7 +50,7 @@ extension TransferRunner {
     let (task, now) = (attempt.record.task, DispatchTime.now().uptimeNanoseconds)
     if now >= attempt.nextProgress {
       attempt.nextProgress = now + UInt64(Self.progressSeconds * 1e9)
-      tell(.progress(task: task, attempt.record.counts))
+      report(.progress(task: task, attempt.record.counts))
     } else if !attempt.isProgressDue {
       // No more bytes may come for a long time.
       attempt.isProgressDue = true
@@ -90,7 +90,7 @@ extension TransferRunner {
   private func progressIsDue(_ task: Int) {
     guard let attempt = attempts[task] else { return }
     attempt.isProgressDue = false
-    if attempt.inner != nil { tell(.progress(task: task, attempt.record.counts)) }
+    if attempt.inner != nil { report(.progress(task: task, attempt.record.counts)) }
   }
 
   private func checkpointIsDue(_ task: Int) {
@@ -100,10 +100,10 @@ extension TransferRunner {
   }
 
   func resumed(_ inner: URLSessionTask, at offset: Int64, expecting expected: Int64) {
-    guard let attempt = attempt(of: inner), attempt.tellsResumption else { return }
-    attempt.tellsResumption = false
+    guard let attempt = attempt(of: inner), attempt.reportsResumption else { return }
+    attempt.reportsResumption = false
     attempt.apply(.continued(offset: offset, expected: expected))
-    tell(.changed(attempt.record))
+    report(.changed(attempt.record))
   }
 
   func received(_ data: Data, of inner: URLSessionTask) {
@@ -180,7 +180,7 @@ extension TransferRunner {
   private func retry(_ attempt: TransferAttempt, in delay: Double?) {
     attempt.machine.failed(delay: delay, fraction: .random(in: 0...1), at: clock())
     write(attempt)
-    tell(.changed(attempt.record))
+    report(.changed(attempt.record))
     begin(attempt.record.task)
     beginNextDiscretionary()
   }

@@ -125,13 +125,13 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
   /// Makes the runner ask a function of this process about challenges.
   func answerChallenges(by handler: @escaping ChallengeHandler) { queue.async { [self] in challengeHandler = handler } }
 
-  func tell(_ notice: TransferNotice) {
+  func report(_ notice: TransferNotice) {
     if let notify { notify(notice) } else { noticesBefore.append(notice) }
   }
 
   // MARK: - Commands
 
-  package func send(_ command: TransferCommand) { queue.async { [self] in carryOut(command) } }
+  package func send(_ command: TransferCommand) { queue.async { [self] in perform(command) } }
 
   package func flush(_ completion: @escaping @Sendable (Bool) -> Void) {
     queue.async { [self] in
@@ -165,7 +165,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
     }
   }
 
-  private func carryOut(_ command: TransferCommand) {
+  private func perform(_ command: TransferCommand) {
     switch command {
     case .create(let record): create(record)
     case .resume(let task): resume(task)
@@ -185,7 +185,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
       attempt.apply(.resumePoint(nil))
       attempt.apply(.contentFile(isThere: false))
     }
-    attempt.tellsResumption = attempt.record.resumePoint != nil
+    attempt.reportsResumption = attempt.record.resumePoint != nil
     attempts[record.task] = attempt
     do throws(TransferJournalError) {
       try journal.add(attempt.record)
@@ -345,7 +345,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
 
   private func load(_ attempt: TransferAttempt) {
     attempt.lastRequest = nil
-    if attempt.machine.began() { tell(.changed(attempt.record)) }
+    if attempt.machine.began() { report(.changed(attempt.record)) }
     let record = attempt.record
     // The journal and other programs of the user can name any URL.
     guard let request = URLRequest(record.currentRequest ?? record.originalRequest),
@@ -475,7 +475,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
       // A full disk has room now.
       if !attempt.isWritten { write(attempt) }
     }
-    tell(.changed(attempt.record))
+    report(.changed(attempt.record))
     beginNextDiscretionary()
   }
 }

@@ -42,7 +42,7 @@ extension Load {
     }
     stopIdleTime()
     defer { countIdleTime() }
-    _ = try await waiting(givingUpBy: { change.giveUp() }, timed: "while waiting for a network") {
+    _ = try await waiting(cancellingBy: { change.cancel() }, timed: "while waiting for a network") {
       await change.get()
     }
     return true

@@ -66,7 +66,7 @@ extension Load {
     var states = run.states.makeAsyncIterator()
     var isShown = false
     while let state = try await waiting(
-      givingUpBy: { run.cancel() }, timed: Self.segmentsPhase, { await states.next() })
+      cancellingBy: { run.cancel() }, timed: Self.segmentsPhase, { await states.next() })
     {
       if !isShown, let response = client.state.response {
         isShown = true

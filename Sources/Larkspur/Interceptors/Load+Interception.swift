@@ -138,9 +138,9 @@ extension Load {
     let answer = OneShot<Answer>()
     let running = Task.detached { answer.set(await code()) }
     let value = try await waiting(
-      givingUpBy: {
+      cancellingBy: {
         running.cancel()
-        answer.giveUp()
+        answer.cancel()
       }, { await answer.get() })
     guard let value else { throw Self.inconsistency }
     return value

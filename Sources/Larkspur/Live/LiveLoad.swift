@@ -31,11 +31,11 @@ extension Load {
   /// Lets another protocol use the connection, up to its end or to the wait for an event.
   func runLive() async throws(URLError) {
     guard let live else { throw Self.inconsistency }
-    giveUpWait = nil
+    cancelWait = nil
     guard try await !live.proceed(for: self) else { return enter(.complete) }
     // The load may have been interrupted while it did not wait for the connection, as in a call of the delegate.
     if let interruption { return live.interrupt(interruption) }
-    giveUpWait = { [self] in live.interrupt(interruption ?? .make(.cancelled)) }
+    cancelWait = { [self] in live.interrupt(interruption ?? .make(.cancelled)) }
   }
 }
 

@@ -118,7 +118,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     }
   }
 
-  /// Suspends until there is an event, `giveUpWait()` is called, or the queue is closed.
+  /// Suspends until there is an event, `cancelWait()` is called, or the queue is closed.
   func wait() async {
     await withCheckedContinuation { continuation in
       let resumesNow = state.withLock { state -> Bool in
@@ -132,7 +132,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  func giveUpWait() { state.withLock { $0.reader.take() }?.resume() }
+  func cancelWait() { state.withLock { $0.reader.take() }?.resume() }
 
   /// Closes the queue. Later events have no effect.
   func close() {

@@ -68,7 +68,7 @@ final class ChallengeRouter: Sendable {
       for task in over { state.tasks[ObjectIdentifier(task)] = nil }
       return (over, state.questions.filter { state.tasks[$0.task] == nil }.map(\.question))
     }
-    for question in questions { question.giveUp() }
+    for question in questions { question.cancel() }
     // Releasing a task may run code that calls back: not while the lock is held.
     withExtendedLifetime(over) {}
   }
@@ -136,12 +136,12 @@ final class ChallengeRouter: Sendable {
       state.questions.append((task, question))
       return state.tasks[task] == nil
     }
-    if isLate { question.giveUp() }
+    if isLate { question.cancel() }
     defer { state.withLock { $0.questions.removeAll { $0.question === question } } }
     return await withTaskCancellationHandler {
       await question.get()
     } onCancel: {
-      question.giveUp()
+      question.cancel()
     }
   }
 
@@ -194,7 +194,7 @@ final class ChallengeRouter: Sendable {
     let answer: Void? = await withTaskCancellationHandler {
       await newcomer.get()
     } onCancel: {
-      newcomer.giveUp()
+      newcomer.cancel()
     }
     state.withLock { $0.waiting.removeAll { $0 === newcomer } }
     return answer != nil

@@ -26,10 +26,10 @@ extension SessionCore {
   }
 
   func closeIfOver() {
-    typealias End = (
+    typealias Closing = (
       delegate: (any URLSessionDelegate)?, session: URLSession?, engine: SessionEngine?, background: BackgroundSession?
     )
-    let end = state.withLock { state -> End? in
+    let closing = state.withLock { state -> Closing? in
       guard state.isOver else { return nil }
       state.phase = .closed
       defer {
@@ -38,13 +38,13 @@ extension SessionCore {
       }
       return (state.delegate, state.kept, state.engine, try? state.background?.get())
     }
-    guard let end else { return }
-    end.engine?.shutDown()
+    guard let closing else { return }
+    closing.engine?.shutDown()
     cache?.core.writeSoon()
     cookieStorage?.writeSoon()
-    guard let background = end.background else { return callForEnd(end.delegate, end.session) }
+    guard let background = closing.background else { return callForEnd(closing.delegate, closing.session) }
     // Behind its last call another session can have the identifier.
-    background.close { [self] in callForEnd(end.delegate, end.session) }
+    background.close { [self] in callForEnd(closing.delegate, closing.session) }
   }
 
   private func callForEnd(_ delegate: (any URLSessionDelegate)?, _ session: URLSession?) {

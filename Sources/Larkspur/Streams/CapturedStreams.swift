@@ -48,7 +48,7 @@ final class CapturedStreams: ByteStreamUser, LoopCallback, @unchecked Sendable {
     if !isRead { stream.resumeReceiving() }
   }
 
-  var wantsBytes: Bool { incoming.isReady(.output) }
+  var acceptsBytes: Bool { incoming.isReady(.output) }
 
   func received(_ bytes: Span<UInt8>) -> Int { incoming.writeNow(bytes) }
 

@@ -192,19 +192,19 @@ final class StreamConnection: LiveConnection, ByteStreamUser, @unchecked Sendabl
       default: break
       }
     }
-    if wantsBytes { stream?.resumeReceiving() }
+    if acceptsBytes { stream?.resumeReceiving() }
   }
 
   // MARK: - Reading
 
-  var wantsBytes: Bool {
+  var acceptsBytes: Bool {
     guard case .read? = reads.first?.kind else { return false }
     return !isReadClosed && failure == nil
   }
 
   func received(_ bytes: Span<UInt8>) -> Int {
     var taken = 0
-    while taken < bytes.count, wantsBytes, let read = reads.first, case .read(let min, let max) = read.kind {
+    while taken < bytes.count, acceptsBytes, let read = reads.first, case .read(let min, let max) = read.kind {
       let count = Swift.min(bytes.count - taken, max - read.data.count)
       read.data.append(copying: bytes.extracting(taken..<(taken + count)))
       taken += count

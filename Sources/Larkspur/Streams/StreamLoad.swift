@@ -100,7 +100,7 @@ final class StreamLoad: LiveLoad, @unchecked Sendable {
       }
     }
     let result = try await load.waiting(
-      givingUpBy: { attempt.cancel() }, timed: "while opening the stream's connection", { await attempt.value })
+      cancellingBy: { attempt.cancel() }, timed: "while opening the stream's connection", { await attempt.value })
     switch result {
     case .success(let tunnel): return tunnel.value
     case .failure(let error): throw URLError(error, url: nil)

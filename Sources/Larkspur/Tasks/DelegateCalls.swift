@@ -11,7 +11,7 @@ extension Load {
   }
 
   /// Whether to call a delegate method. Only a `URLSessionSelectiveDelegate` does without some.
-  func wants(_ call: URLSessionDelegateCall) -> Bool {
+  func needsCall(_ call: URLSessionDelegateCall) -> Bool {
     guard let selective else { return true }
     return task.read { $0.delegate != nil } || selective.urlSession(session, wants: call, for: task)
   }
@@ -164,14 +164,14 @@ extension Load {
     resumeClock()
     if task.state == .canceling { try await awaitInterruption() }
     guard let question = asked.value else { return standard }
-    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
+    let answer = try await waiting(cancellingBy: { question.cancel() }, { await question.get() })
     return answer ?? standard
   }
 
   /// Waits for the interruption of a task that has been cancelled, so that no other call comes before its end.
   private func awaitInterruption() async throws(URLError) {
     let never = OneShot<Void>()
-    _ = try await waiting(givingUpBy: { never.giveUp() }, timed: "while cancelling") { await never.get() }
+    _ = try await waiting(cancellingBy: { never.cancel() }, timed: "while cancelling") { await never.get() }
   }
 
   /// Asks whether a redirection is followed.
@@ -183,7 +183,7 @@ extension Load {
     let task = task
     // A load that the cache started, which is reported to no delegate, stays with its URL.
     guard task.owner.isKnown else { return nil }
-    guard !core.isBackground, wants(.redirection) else { return next }
+    guard !core.isBackground, needsCall(.redirection) else { return next }
     if isHalted { try await passGate() }
     // If the delegate never answers, the task shows the response when its time would be up, as in FoundationNetworking.
     let timer = startIdleTimer { task.show { $0.response = response } }
@@ -208,7 +208,7 @@ extension Load {
   ///
   /// - Returns: The request to the resource, or `nil` if the resource must not be used.
   func askDelegate(_ question: ResumableUpload.Question) async throws(URLError) -> URLRequest? {
-    guard !core.isBackground, wants(.redirection) else { return nil }
+    guard !core.isBackground, needsCall(.redirection) else { return nil }
     let task = task as? URLSessionUploadTask
     task?.isAskedForResource.store(true, ordering: .sequentiallyConsistent)
     defer { task?.isAskedForResource.store(false, ordering: .sequentiallyConsistent) }

@@ -53,7 +53,7 @@ extension Load {
     // The cache plans on its own queue: it reads its disk, or it is of a program's subclass, which may never answer.
     let callback = PlanCallback(for: self)
     phase = "while reading the cache"
-    giveUpWait = { [self] in
+    cancelWait = { [self] in
       callback.drop()
       perform()
     }
@@ -65,7 +65,7 @@ extension Load {
   }
 
   fileprivate func planHasCome(_ plan: CachePlan) {
-    giveUpWait = nil
+    cancelWait = nil
     phase = nil
     networkLoad?.plan = plan
     perform()
@@ -92,12 +92,12 @@ extension Load {
 
   private var mayAskWhetherToStore: Bool {
     guard case .delegate = output, currentTask is URLSessionDataTask else { return false }
-    return wants(.cachedResponse)
+    return needsCall(.cachedResponse)
   }
 
   private var isAskedAboutStoring: Bool {
     guard case .delegate = output, hasDelegate, task is URLSessionDataTask else { return false }
-    return (core.mayDecideStoring || task.read { $0.delegate != nil }) && wants(.cachedResponse)
+    return (core.mayDecideStoring || task.read { $0.delegate != nil }) && needsCall(.cachedResponse)
   }
 
   /// Returns a stored response that may be used because the server could not be reached.

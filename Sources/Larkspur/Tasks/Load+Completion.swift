@@ -42,7 +42,7 @@ extension Load {
     ending.metrics = metrics
     // The file of a download that has failed goes before its owner gets the error.
     if failure == nil { ending.file = download?.takeFile() } else { download?.takeFile() }
-    if case .delegate = output, callsIfAny?.hasDispatched != true, !wants(.completionOnQueue) {
+    if case .delegate = output, callsIfAny?.hasDispatched != true, !needsCall(.completionOnQueue) {
       ending.isForAnyThread = true
     }
     if case .fileResult = output, case .onLoop = caller { return ending.complete() }

@@ -34,7 +34,7 @@ extension Load {
       channel.response.set(.success(response))
     case .fileHandler, .fileResult: return false
     case .delegate:
-      guard download == nil, !wants(.response) else { return false }
+      guard download == nil, !needsCall(.response) else { return false }
       if !deliversPieces { makeRoom(for: length) }
     }
     return true
@@ -182,7 +182,7 @@ extension Load {
           bytes: Int64(data.count), .localCache)
       }
     case .network:
-      let isPart = try download?.wantsAnotherPart() ?? false
+      let isPart = try download?.needsAnotherPart() ?? false
       endExchange()
       if isPart {
         loadAgain()
@@ -232,8 +232,8 @@ extension Load {
   /// Whether the delegate is notified of content as it comes: of its bytes, or for a download of the bytes written to
   /// the file.
   private var deliversPieces: Bool {
-    guard download == nil else { return wants(.writtenData) }
-    return task.prefersIncrementalDelivery && wants(.didReceiveData)
+    guard download == nil else { return needsCall(.writtenData) }
+    return task.prefersIncrementalDelivery && needsCall(.didReceiveData)
   }
 
   /// Hands over the content that has been taken, if that needs no waiting.
@@ -291,7 +291,7 @@ extension Load {
     let piece = content.piece
     content.piece = []
     // A reader that is gone takes nothing. The wait then ends when the load is interrupted.
-    _ = try await waiting(givingUpBy: { channel.interrupt() }, { await channel.write(piece) })
+    _ = try await waiting(cancellingBy: { channel.interrupt() }, { await channel.write(piece) })
   }
 
   private func handOverToDelegate(_ count: Int, _ received: Int64) async throws(URLError) {

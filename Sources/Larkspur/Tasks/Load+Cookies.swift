@@ -15,7 +15,7 @@ extension Load {
     guard core.handlesCookies(of: request, isRedirected: machine.redirectCount > 0) else { return nil }
     let (task, question) = (task, OneShot<[HTTPCookie]?>())
     HTTPCookieStorage.notifications.async { jar.getCookiesFor(task) { question.set($0) } }
-    let answer = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
+    let answer = try await waiting(cancellingBy: { question.cancel() }, { await question.get() })
     guard let cookies = answer ?? nil else { return nil }
     return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
   }

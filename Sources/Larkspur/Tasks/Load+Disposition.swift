@@ -5,7 +5,7 @@ import LarkspurTransport
 /// The disposition of a response: the data task continues, ends, or becomes a download or a stream.
 extension Load {
   func decideDisposition(of response: URLResponse) async throws(URLError) {
-    guard let dataTask = task as? URLSessionDataTask, wants(.response) else { return }
+    guard let dataTask = task as? URLSessionDataTask, needsCall(.response) else { return }
     let disposition = try await askDelegate(otherwise: URLSession.ResponseDisposition.allow) {
       session, delegate, answer in
       guard let delegate = delegate as? any URLSessionDataDelegate else { return false }

@@ -222,7 +222,7 @@ extension Load {
   private func isObserved(_ body: UploadBody) -> Bool {
     guard let currentTask else { return !body.content.isLittle }
     if resumable != nil { return true }
-    if hasDelegate, body.length != .none || wants(.informationalResponse) { return true }
+    if hasDelegate, body.length != .none || needsCall(.informationalResponse) { return true }
     return !body.content.isLittle || currentTask.read { $0.progress != nil }
   }
 
@@ -303,7 +303,7 @@ extension Load {
       running.end()
       if let networkLoad { collectMetrics(of: networkLoad) }
     } else if slot.isInFlight {
-      slot.giveUp()
+      slot.withdraw()
     }
   }
 }

@@ -36,7 +36,7 @@ extension Load {
     defer { task.show { $0.currentRequest = load?.client.request ?? loaded } }
     // The methods of the protocol classes may block.
     load =
-      try await waiting(givingUpBy: { question.giveUp() }, timed: Self.protocolPhase, { await question.get() }) ?? nil
+      try await waiting(cancellingBy: { question.cancel() }, timed: Self.protocolPhase, { await question.get() }) ?? nil
     return load
   }
 
@@ -110,7 +110,7 @@ extension Load {
   private func next(of client: ProtocolClient) async throws(URLError) -> ProtocolClient.Event {
     while true {
       if let event = client.take() { return event }
-      try await waiting(givingUpBy: { client.giveUpWait() }, timed: Self.protocolPhase) { await client.wait() }
+      try await waiting(cancellingBy: { client.cancelWait() }, timed: Self.protocolPhase) { await client.wait() }
     }
   }
 
@@ -196,7 +196,7 @@ extension Load {
   func askWhetherToStore(
     _ proposed: CachedURLResponse, unasked: CachedURLResponse?
   ) async throws(URLError) -> CachedURLResponse? {
-    guard case .delegate = output, let dataTask = task as? URLSessionDataTask, wants(.cachedResponse) else {
+    guard case .delegate = output, let dataTask = task as? URLSessionDataTask, needsCall(.cachedResponse) else {
       return unasked
     }
     let none = StoringDecision(cached: unasked, isOfDelegate: false)
@@ -239,8 +239,8 @@ extension Load {
     resumeClock()
     var reply: SessionCredentials.Reply? = .performDefaultHandling
     if let question = asked.value {
-      guard load.client.open(challenge, withdrawingBy: { question.giveUp() }) else { return }
-      reply = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
+      guard load.client.open(challenge, withdrawingBy: { question.cancel() }) else { return }
+      reply = try await waiting(cancellingBy: { question.cancel() }, { await question.get() })
       guard load.client.settle(challenge) else { return }
     } else if load.client.isWithdrawn(challenge) {
       return

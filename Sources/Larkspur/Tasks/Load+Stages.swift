@@ -219,7 +219,7 @@ extension Load: LoadStages {
     let over = OneShot<Void>()
     let timer = loop.startTimer(loop.kernel.now().advanced(by: delay)) { over.set(()) }
     defer { loop.stopTimer(timer) }
-    _ = try await waiting(givingUpBy: { over.giveUp() }, timed: phase) { await over.get() }
+    _ = try await waiting(cancellingBy: { over.cancel() }, timed: phase) { await over.get() }
   }
 
   /// Runs work that may block on a queue, and waits for it. Performance: not inlined, because that would cost loads that
@@ -233,7 +233,7 @@ extension Load: LoadStages {
       work()
       question.set(())
     }
-    _ = try await waiting(givingUpBy: { question.giveUp() }, { await question.get() })
+    _ = try await waiting(cancellingBy: { question.cancel() }, { await question.get() })
   }
 }
 

@@ -125,13 +125,13 @@ final class Load: @unchecked Sendable {
   /// The part of the load that is in progress without a request of the slot, for the error of a timeout.
   var phase: String?
   /// Whether the load has been cancelled. It may not have been interrupted yet.
-  private let isUnwanted = Atomic(false)
+  private let isCancelRequested = Atomic(false)
   private let isSuspended = Atomic(false)
   /// The wait for the end of a suspension.
   private var gate: TaskContinuation?
   private var stopsAtGate = false
   /// Cancels the operation in progress. Called on interruption.
-  var giveUpWait: (() -> Void)?
+  var cancelWait: (() -> Void)?
 
   // MARK: - The result
 
@@ -222,7 +222,7 @@ final class Load: @unchecked Sendable {
 
   /// Cancels the load and the operation that it waits for. From any thread.
   func interrupt() {
-    isUnwanted.store(true, ordering: .sequentiallyConsistent)
+    isCancelRequested.store(true, ordering: .sequentiallyConsistent)
     engine.loop.post { [self] in interrupted(.make(.cancelled)) }
   }
 
@@ -230,7 +230,7 @@ final class Load: @unchecked Sendable {
     guard interruption == nil else { return }
     interruption = error
     slot.cancel()
-    giveUpWait.take()?()
+    cancelWait.take()?()
     openGate()
   }
 
@@ -238,7 +238,7 @@ final class Load: @unchecked Sendable {
   /// what is still in the loop's inbox comes too late.
   func adoptTaskState() {
     let state = currentTask?.state
-    if state == .canceling || isUnwanted.load(ordering: .sequentiallyConsistent) {
+    if state == .canceling || isCancelRequested.load(ordering: .sequentiallyConsistent) {
       interruption = .make(.cancelled)
     }
     isSuspended.store(state == .suspended, ordering: .sequentiallyConsistent)
@@ -259,22 +259,22 @@ final class Load: @unchecked Sendable {
 
   /// Whether the load has been interrupted or suspended. Performance: read often, and hardly ever `true`.
   var isHalted: Bool {
-    interruption != nil || isUnwanted.load(ordering: .relaxed) || isSuspended.load(ordering: .relaxed)
+    interruption != nil || isCancelRequested.load(ordering: .relaxed) || isSuspended.load(ordering: .relaxed)
   }
 
-  /// Awaits an operation, which an interruption of the load ends by `giveUp`.
+  /// Awaits an operation, which an interruption of the load ends by `cancel`.
   ///
   /// - Parameter phase: The name of the operation for the error of a timeout, such as "while waiting for a network";
   ///   `nil` if the load's time limits do not count meanwhile, because the program is waited for.
   func waiting<T>(
-    givingUpBy giveUp: @escaping () -> Void, timed phase: String? = nil, _ operation: () async -> T
+    cancellingBy cancel: @escaping () -> Void, timed phase: String? = nil, _ operation: () async -> T
   ) async throws(URLError) -> T {
     if let interruption { throw interruption }
     if phase == nil { pauseClock() }
     self.phase = phase
-    giveUpWait = giveUp
+    cancelWait = cancel
     let result = await operation()
-    giveUpWait = nil
+    cancelWait = nil
     self.phase = nil
     if phase == nil { resumeClock() }
     if let interruption { throw interruption }
@@ -315,7 +315,7 @@ final class Load: @unchecked Sendable {
   /// Suspends while the task is suspended, and throws once it is interrupted. Check `isHalted` first.
   func passGate() async throws(URLError) {
     // A cancellation that is still in the loop's inbox counts.
-    if isUnwanted.load(ordering: .relaxed) { interrupted(.make(.cancelled)) }
+    if isCancelRequested.load(ordering: .relaxed) { interrupted(.make(.cancelled)) }
     if let interruption { throw interruption }
     guard isSuspended.load(ordering: .relaxed) else { return }
     suspensionSettled()

@@ -265,7 +265,7 @@ final class TaskDownload {
   // MARK: - The end
 
   /// Whether more has to be requested, because the received body was not the last part.
-  func wantsAnotherPart() throws(URLError) -> Bool {
+  func needsAnotherPart() throws(URLError) -> Bool {
     guard let end = partial?.end, let file else { return false }
     // If a body's framing does not state its length, its range does, or its version.
     let count = try file.count()
@@ -306,7 +306,7 @@ final class TaskDownload {
       return nil
     }
     if let segments {
-      let isWanted = failure.code != .cancelled || (task as? URLSessionDownloadTask)?.wantsResumeData == true
+      let isWanted = failure.code != .cancelled || (task as? URLSessionDownloadTask)?.needsResumeData == true
       guard isWanted, let point = segments.point, let request = task.originalRequest,
         let data = partialFiles.keepSegments(at: segments.path, of: request, at: point)
       else {
@@ -317,7 +317,7 @@ final class TaskDownload {
     }
     // A program that cancels without asking for resume data does not need the file.
     if failure.code == .cancelled {
-      guard let task = task as? URLSessionDownloadTask, task.wantsResumeData else { return nil }
+      guard let task = task as? URLSessionDownloadTask, task.needsResumeData else { return nil }
     }
     guard let partial else { return nil }
     // The partial file is untouched.

@@ -69,7 +69,7 @@ extension Load {
     let (called, beginning) = (OneShot<Void>(), CallBeginning())
     calls.dispatch {
       core.isQueueStuck.store(false, ordering: .relaxed)
-      called.giveUp()
+      called.cancel()
     } _: {
       _ = beginning.decide()
       core.isQueueStuck.store(false, ordering: .relaxed)
@@ -85,7 +85,7 @@ extension Load {
     let timer = loop.startTimer(loop.now.advanced(by: Self.callMax)) {
       guard beginning.decide() else { return }
       core.isQueueStuck.store(true, ordering: .relaxed)
-      called.giveUp()
+      called.cancel()
     }
     _ = await called.get()
     loop.stopTimer(timer)

@@ -272,7 +272,7 @@ extension Load {
     let isProgress = resumable?.informed(status, fields, from: url) ?? false
     if resumable?.isInterrupted == true { slot.cancelRunning() }
     upload.interimCount += 1
-    guard hasDelegate, status != 101, let url, wants(.informationalResponse) else { return }
+    guard hasDelegate, status != 101, let url, needsCall(.informationalResponse) else { return }
     let response = HTTPURLResponse(
       url: url, statusCode: status, httpVersion: "HTTP/1.1", fields: fields, isDecoded: false)
     // A server may send many, and the delegate may be slow.
@@ -308,7 +308,7 @@ extension Load {
     guard total > before else { return }
     task.updateProgress()
     let sentBytes = upload.sentBytes
-    guard hasDelegate, wants(.sentBody), sentBytes.add(SentBytes(from: before, to: total)) else { return }
+    guard hasDelegate, needsCall(.sentBody), sentBytes.add(SentBytes(from: before, to: total)) else { return }
     let (session, core) = (session, core)
     calls.dispatch(dropped: { sentBytes.dropped() }) {
       while let sent = sentBytes.take() {

@@ -14,7 +14,7 @@ extension URLSessionTask {
     if isOver { core.delegateQueue.insist { handler.call(nil) } } else { cancel() }
   }
 
-  var wantsResumeData: Bool { read { !$0.resumeDataHandlers.isEmpty } }
+  var needsResumeData: Bool { read { !$0.resumeDataHandlers.isEmpty } }
 
   /// Takes the handlers that wait for resume data.
   ///

@@ -13,7 +13,7 @@ final class BoundBuffer: @unchecked Sendable {
   enum Side { case input, output }
 
   /// The state of one of the two streams.
-  struct End {
+  struct StreamState {
     /// `.notOpen`, `.open` or `.closed`. `status(of:)` adds the effects of the other side's state.
     var status = Stream.Status.notOpen
     /// The error with which this side was closed, or `nil` if it was closed in order. The other side's stream has it.
@@ -31,8 +31,8 @@ final class BoundBuffer: @unchecked Sendable {
   private var bytes: [UInt8] = []
   /// The index of the first byte that has not been read.
   private var start = 0
-  private var input = End()
-  private var output = End()
+  private var input = StreamState()
+  private var output = StreamState()
   /// Called after each change, without the lock.
   private var observer: (@Sendable () -> Void)?
 
@@ -41,7 +41,7 @@ final class BoundBuffer: @unchecked Sendable {
 
   private var count: Int { bytes.count - start }
 
-  private subscript(side: Side) -> End {
+  private subscript(side: Side) -> StreamState {
     get { side == .input ? input : output }
     _modify {
       switch side {

@@ -400,7 +400,7 @@ final class ResumableUpload {
   func resumeData(after failure: URLError) -> Data? {
     notePoint(isLast: true)
     // As for downloads: a program that cancels without asking for resume data does not get any.
-    if failure.code == .cancelled, !task.wantsResumeData { return nil }
+    if failure.code == .cancelled, !task.needsResumeData { return nil }
     return snapshot.flatMap { SignedUploadData.encode($0) }
   }
 

@@ -75,7 +75,7 @@ final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   }
 
   /// Reports the end to the delegate, or throws its error.
-  private func finish(_ end: WebSocketConnection.End, _ load: Load) async throws(URLError) {
+  private func finish(_ end: WebSocketConnection.Outcome, _ load: Load) async throws(URLError) {
     switch end {
     case .closed(let close, _):
       let (code, reason) = (URLSessionWebSocketTask.CloseCode(close.code), close.reasonData)

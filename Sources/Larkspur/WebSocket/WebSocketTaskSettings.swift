@@ -58,7 +58,7 @@ extension WebSocketTaskSettings: WebSocketUser {
     }
   }
 
-  func noteEnd(_ end: WebSocketConnection.End) {
+  func noteEnd(_ end: WebSocketConnection.Outcome) {
     switch end {
     case .closed(let close, let initiator):
       self.end(with: .init(close.code), close.reasonData, isServers: initiator == .peer)

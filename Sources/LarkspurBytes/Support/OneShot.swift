@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A value that any thread sets once, and that a task may await. The first value counts; later ones are ignored.
-/// `giveUp` ends the wait, and leaves the object without a value.
+/// `cancel` ends the wait, and leaves the object without a value.
 ///
 /// The lock is more than mutual exclusion: of a continuation that is resumed before it is awaited, ThreadSanitizer does
 /// not see that it orders anything.
@@ -19,7 +19,7 @@ public final class OneShot<Value: Sendable>: Sendable {
   @inlinable public func set(_ value: Value) { settle(value) }
 
   /// Ends the wait, present or future, without a value.
-  @inlinable public func giveUp() { settle(nil) }
+  @inlinable public func cancel() { settle(nil) }
 
   @inlinable func settle(_ value: Value?) {
     let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
@@ -41,10 +41,10 @@ public final class OneShot<Value: Sendable>: Sendable {
     state.withLock { state in if case .settled(let value) = state { value } else { nil } }
   }
 
-  /// Suspends until the value is set or `giveUp` is called. Only one task may await it. Cancelling the task does not
+  /// Suspends until the value is set or `cancel` is called. Only one task may await it. Cancelling the task does not
   /// end the wait.
   ///
-  /// - Returns: The value, or `nil` if `giveUp()` was called.
+  /// - Returns: The value, or `nil` if `cancel()` was called.
   @inlinable public func get() async -> Value? {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let isSettled = state.withLock { state -> Bool in

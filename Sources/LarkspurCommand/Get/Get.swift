@@ -90,7 +90,7 @@ struct Get {
       let retries = options.retryPolicy
       var part = FilePart(output.canStartOver && !options.showsHead ? retries : nil, continuing: output.kept)
       let start: FieldList = output.kept.map { $0.offset > 0 ? [Field("Range", "bytes=\($0.offset)-")] : [] } ?? []
-      var end = End.broken(.zero)
+      var end = Outcome.broken(.zero)
       while case .broken(let delay) = end {
         try await pause(for: delay)
         let range = (part.conditions.isEmpty ? start : part.conditions) + (tag?.condition ?? [])
@@ -163,8 +163,8 @@ struct Get {
 
   // MARK: - Retries
 
-  /// The end of a transfer that has not failed.
-  private enum End {
+  /// The outcome of a transfer that has not failed.
+  private enum Outcome {
     case complete
     /// The version is the one of the tag's file.
     case unchanged
@@ -193,7 +193,7 @@ struct Get {
   private func receive(
     _ events: AsyncStream<SessionTransfer.Event>, of transfer: SessionTransfer, to output: FileOutput,
     _ heads: FileOutput?, _ tag: EntityTagFile?, _ part: inout FilePart
-  ) async throws(CommandFailure) -> End {
+  ) async throws(CommandFailure) -> Outcome {
     let showsProgress =
       !options.isVerbose && !options.isSilent && !options.session.showsMetrics && OpenFile.standardError.isTerminal
     var refused: CommandFailure?

@@ -7,7 +7,7 @@ enum SocketOutcome {
   ///
   /// - Parameter isLate: Whether the time of `--max-time` is up.
   static func check(
-    _ end: SocketTransfer.End, at url: URL?, _ settings: SessionSetUp, isLate: Bool
+    _ end: SocketTransfer.Completion, at url: URL?, _ settings: SessionSetUp, isLate: Bool
   ) throws(CommandFailure) {
     let peer = SessionFailure.name(at: url)
     guard let error = end.error else {

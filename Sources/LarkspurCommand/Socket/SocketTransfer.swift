@@ -13,7 +13,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   }
 
   /// The end of the WebSocket.
-  struct End: Sendable {
+  struct Completion: Sendable {
     /// The error, or `nil` if both sides have sent a Close.
     var error: (any Error)?
     var close: Close?
@@ -33,7 +33,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   private let log: SessionLog?
   private let state = Mutex(State())
-  private let completion = OneShot<End>()
+  private let completion = OneShot<Completion>()
 
   init(_ log: SessionLog?) { self.log = log }
 
@@ -75,7 +75,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
   }
 
   /// Suspends until the WebSocket has ended. Cancelling the task does not end the wait.
-  func end() async -> End? {
+  func end() async -> Completion? {
     let end = await completion.get()
     state.withLock { $0.session.take() }?.invalidateAndCancel()
     return end
@@ -112,7 +112,7 @@ final class SocketTransfer: NSObject, URLSessionWebSocketDelegate, Sendable {
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let response = task.response as? HTTPURLResponse
-    let end = state.withLock { End(error: error, close: $0.close, isOpened: $0.isOpened, response: response) }
+    let end = state.withLock { Completion(error: error, close: $0.close, isOpened: $0.isOpened, response: response) }
     if !end.isOpened {
       log?.writeHandshake(of: task)
       log?.write("the WebSocket has not opened")

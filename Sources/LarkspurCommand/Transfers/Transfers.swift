@@ -101,7 +101,7 @@ struct Transfers {
       return found.sessions.filter { session in
         let records = (try? TransferJournalReader.content(of: session))?.records ?? []
         return records.contains {
-          $0.state == .running || $0.state == .canceling || !session.launchCommand.isEmpty && $0.hasUntoldEnd
+          $0.state == .running || $0.state == .canceling || !session.launchCommand.isEmpty && $0.hasUnreportedEnd
         }
       }
     } catch {

@@ -62,7 +62,7 @@ final class DownloadFeed: Sendable {
         await withTaskCancellationHandler {
           _ = await waiter.get()
         } onCancel: {
-          waiter.giveUp()
+          waiter.cancel()
         }
         if Task.isCancelled {
           contents.withLock { $0.waiters.removeAll { $0 === waiter } }

@@ -41,7 +41,7 @@ package final class DownloadHostGate: Sendable {
     let turn: Void? = await withTaskCancellationHandler {
       await waiter.get()
     } onCancel: {
-      waiter.giveUp()
+      waiter.cancel()
     }
     if turn == nil { hosts.withLock { $0[host]?.waiters.removeAll { $0 === waiter } } }
     return turn != nil

@@ -172,7 +172,7 @@ final class DownloadRun: Sendable {
 
   private func remove(_ lane: Int, _ table: inout Table) -> Task<Void, Never>? {
     guard let removed = table.lanes.removeValue(forKey: lane) else { return nil }
-    removed.gate?.giveUp()
+    removed.gate?.cancel()
     if removed.isWriting { table.stray.insert(lane) }
     return removed.task
   }

@@ -115,12 +115,12 @@ public struct CacheRecord: Sendable {
 
   /// Reads an entry's file.
   ///
-  /// - Parameter isBodyWanted: Whether to check the body. If `false`, the file may lack its body, and the returned
+  /// - Parameter checksBody: Whether to check the body. If `false`, the file may lack its body, and the returned
   ///   range is empty.
   /// - Returns: The record and the range of its body, or `nil` if the file is damaged or truncated.
-  public static func parse(_ file: [UInt8], isBodyWanted: Bool = true) -> (record: CacheRecord, body: Range<Int>)? {
+  public static func parse(_ file: [UInt8], checksBody: Bool = true) -> (record: CacheRecord, body: Range<Int>)? {
     guard let headEnd = headEnd(prefix: file), let head = head(of: file, end: headEnd) else { return nil }
-    guard isBodyWanted else { return (head.record, headEnd..<headEnd) }
+    guard checksBody else { return (head.record, headEnd..<headEnd) }
     guard head.bodyCount == UInt64(file.count - headEnd),
       head.bodyChecksum == Checksum.of(file.span.extracting(headEnd..<file.count))
     else { return nil }

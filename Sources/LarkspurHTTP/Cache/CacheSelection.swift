@@ -30,7 +30,7 @@ public struct CacheSelection: Sendable {
     guard !names.contains("*") else { return nil }
     var unique = Set(names)
     guard unique.count <= Self.fieldsMax else { return nil }
-    if request.contains(named: Self.authorization), !Self.isForEverybody(CacheControl(response)) {
+    if request.contains(named: Self.authorization), !Self.isShared(CacheControl(response)) {
       unique.insert(Self.authorization)
     }
     self.init(fields: unique.sorted().map { (name: $0, value: Self.normalised($0, in: request)) })
@@ -39,7 +39,7 @@ public struct CacheSelection: Sendable {
   private static let authorization = "authorization"
 
   /// Whether even a shared cache may serve the response to other users.
-  private static func isForEverybody(_ control: CacheControl) -> Bool {
+  private static func isShared(_ control: CacheControl) -> Bool {
     !control.isPrivate && (control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil)
   }
 

@@ -36,7 +36,7 @@ public enum NameAnswer<Addresses: Sendable & Equatable>: Sendable, Equatable {
 /// another look-up may start. Every `start` is followed by one `answered` or `cancelled`; facts with other numbers are
 /// ignored.
 public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
-  /// Number of a caller, unique for each call of `wanted(_:by:now:into:)`.
+  /// Number of a caller, unique for each call of `requested(_:by:now:into:)`.
   public typealias WaiterID = UInt64
   public typealias LookUp = UInt64
 
@@ -87,7 +87,7 @@ public struct NameMachine<Addresses: Sendable & Equatable>: Sendable {
 
   // MARK: - Facts
 
-  public mutating func wanted(_ name: HostName, by waiter: WaiterID, now: Deadline, into actions: inout Actions) {
+  public mutating func requested(_ name: HostName, by waiter: WaiterID, now: Deadline, into actions: inout Actions) {
     if let entry = entries[name] {
       if entry.expiry > now { return actions.append(.answer(waiter, entry.answer)) }
       entries[name] = nil

@@ -45,7 +45,7 @@ extension PoolMachine {
     /// Whether the request may be sent after a request that is not answered yet (RFC 9112 9.3.2: idempotent methods).
     public var isPipelinable = false
     /// Whether the request needs a connection that has served no request before, because its last one was dead.
-    public var wantsFresh = false
+    public var needsFresh = false
     /// The sequence number of the request's earlier ID, which gives the request its old position in the queue; `nil`
     /// for a new request.
     public var sequenceNumber: UInt64?

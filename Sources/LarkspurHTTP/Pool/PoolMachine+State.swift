@@ -76,7 +76,7 @@ extension PoolMachine {
     var idle: [ConnectionID] = []
     var idleCount = 0
     var waiting = PoolQueue()
-    var wantingFresh = PoolQueue()
+    var freshWaiting = PoolQueue()
     /// After a failed dial, no connection is opened before this moment as long as the endpoint has other connections.
     /// Requests for a fresh connection are exempt.
     var dialsAfter = Deadline(nanoseconds: 0)
@@ -89,7 +89,7 @@ extension PoolMachine {
     /// The latest moment before the current one at which the endpoint was crowded.
     var crowdedUntil = Deadline(nanoseconds: 0)
 
-    var waitingCount: Int { waiting.count + wantingFresh.count }
+    var waitingCount: Int { waiting.count + freshWaiting.count }
 
     /// Whether the waiting requests wait for connections that other requests use: there is not a dial for each of them,
     /// and dials are not all that the endpoint has.

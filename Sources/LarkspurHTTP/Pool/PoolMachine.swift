@@ -93,7 +93,7 @@ public struct PoolMachine: Sendable {
       forgetIfUnused(index, &actions)
       return requestID
     }
-    if !demand.wantsFresh, let connection = takeFree(of: index, demand.isPipelinable, now, &actions) {
+    if !demand.needsFresh, let connection = takeFree(of: index, demand.isPipelinable, now, &actions) {
       requestTable.release(requestID)
       actions.append(.run(requestID, on: id(connection)))
       return requestID
@@ -138,11 +138,11 @@ public struct PoolMachine: Sendable {
 
   /// Withdraws a waiting request.
   public mutating func cancelled(_ requestID: RequestID, now: Deadline, into actions: inout Actions) {
-    guard let (index, wantsFresh) = requestTable.withdraw(requestID) else { return }
+    guard let (index, needsFresh) = requestTable.withdraw(requestID) else { return }
     endpoints[index].noteCrowd(now)
     waitingCount -= 1
-    if wantsFresh {
-      endpoints[index].wantingFresh.withdrew(requestTable)
+    if needsFresh {
+      endpoints[index].freshWaiting.withdrew(requestTable)
     } else {
       endpoints[index].waiting.withdrew(requestTable)
     }
@@ -161,7 +161,7 @@ public struct PoolMachine: Sendable {
     connections[id.index].idleNanoseconds = idleNanosecondsMax
     connections[id.index].servesUntil = limits.ageMax.map(now.advanced) ?? .never
     endpoints[endpoint].dialsAfter = now
-    if let request = endpoints[endpoint].wantingFresh.take(requestTable)
+    if let request = endpoints[endpoint].freshWaiting.take(requestTable)
       ?? endpoints[endpoint].waiting.take(requestTable)
     {
       runWaiting(request, on: id.index, &actions)
@@ -192,7 +192,7 @@ public struct PoolMachine: Sendable {
     if dialsCounted(endpoint, now) == 0 {
       // Dials that run at the same time count as one failure. A shortage on this machine says nothing about the host.
       if !isOurs { endpoints[endpoint].failedDials += 1 }
-      var lost = endpoints[endpoint].wantingFresh.takeAll(before: before, requestTable)
+      var lost = endpoints[endpoint].freshWaiting.takeAll(before: before, requestTable)
       // Running connections will serve the waiting requests, unless their exchanges never end.
       if !isServed(endpoint, now) || endpoints[endpoint].failedDials >= Self.dialFailuresMax {
         lost += endpoints[endpoint].waiting.takeAll(before: before, requestTable)
@@ -275,7 +275,7 @@ public struct PoolMachine: Sendable {
 
   /// Closes the idle connections of all endpoints. Running connections finish their requests and take no further one.
   /// Connections that are being opened serve at most one request, which has to be waiting when the dial succeeds.
-  public mutating func presentConnectionsUnwanted(into actions: inout Actions) {
+  public mutating func connectionsOutdated(into actions: inout Actions) {
     for index in connections.indices {
       switch connections[index].phase {
       case .idle: closeIdle(index, &actions)
@@ -292,7 +292,7 @@ public struct PoolMachine: Sendable {
     isClosed = true
     for index in endpoints.indices where endpoints[index].isUsed {
       let waiting =
-        endpoints[index].wantingFresh.takeAll(before: .max, requestTable)
+        endpoints[index].freshWaiting.takeAll(before: .max, requestTable)
         + endpoints[index].waiting.takeAll(before: .max, requestTable)
       waitingCount -= waiting.count
       for request in waiting { fail(request.id, .closed, &actions) }
@@ -360,7 +360,7 @@ public struct PoolMachine: Sendable {
       _ = endpoints[endpoint].waiting.take(requestTable)
       runWaiting(request, on: connection, &actions)
     }
-    while dialsCounted(endpoint, now) < dialsWanted(endpoint, now) {
+    while dialsCounted(endpoint, now) < dialsNeeded(endpoint, now) {
       if endpoints[endpoint].members.count >= limits.perEndpointMax, !closeOrphaned(of: endpoint, now, &actions) {
         // Only requests for a fresh connection are left: an idle connection makes room for one.
         guard let connection = takeIdle(of: endpoint, now, &actions) else { return }
@@ -375,10 +375,10 @@ public struct PoolMachine: Sendable {
   }
 
   /// Number of dials that should be in progress.
-  private mutating func dialsWanted(_ endpoint: Int, _ now: Deadline) -> Int {
+  private mutating func dialsNeeded(_ endpoint: Int, _ now: Deadline) -> Int {
     guard isSpared(endpoint, now) else { return endpoints[endpoint].waitingCount }
     timer = min(timer, endpoints[endpoint].dialsAfter)
-    return dialsCounted(endpoint, now) > 0 ? 0 : endpoints[endpoint].wantingFresh.count
+    return dialsCounted(endpoint, now) > 0 ? 0 : endpoints[endpoint].freshWaiting.count
   }
 
   private func isSpared(_ endpoint: Int, _ now: Deadline) -> Bool {
@@ -577,11 +577,11 @@ public struct PoolMachine: Sendable {
   }
 
   private mutating func wait(_ requestID: RequestID, at endpoint: Int, _ demand: Demand) {
-    requestTable.wait(requestID, at: endpoint, wantsFresh: demand.wantsFresh)
+    requestTable.wait(requestID, at: endpoint, needsFresh: demand.needsFresh)
     waitingCount += 1
     let request = PoolQueue.Request(id: requestID, priority: demand.priority, isPipelinable: demand.isPipelinable)
-    if demand.wantsFresh {
-      endpoints[endpoint].wantingFresh.insert(request)
+    if demand.needsFresh {
+      endpoints[endpoint].freshWaiting.insert(request)
     } else {
       endpoints[endpoint].waiting.insert(request)
     }

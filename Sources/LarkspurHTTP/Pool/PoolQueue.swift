@@ -79,7 +79,7 @@ struct PoolRequestTable: Sendable {
     var generation: UInt32 = 0
     /// The index of the endpoint, or `nil` if the ID is unused or its request does not wait.
     var waitsFor: Int?
-    var wantsFresh = false
+    var needsFresh = false
   }
 
   private var entries: [Entry] = []
@@ -92,9 +92,9 @@ struct PoolRequestTable: Sendable {
     return PoolMachine.RequestID(index: index, generation: entries[index].generation, sequenceNumber: sequenceNumber)
   }
 
-  mutating func wait(_ requestID: PoolMachine.RequestID, at endpoint: Int, wantsFresh: Bool) {
+  mutating func wait(_ requestID: PoolMachine.RequestID, at endpoint: Int, needsFresh: Bool) {
     entries[requestID.index].waitsFor = endpoint
-    entries[requestID.index].wantsFresh = wantsFresh
+    entries[requestID.index].needsFresh = needsFresh
   }
 
   /// Returns the index of the endpoint that the request waits for, or `nil` if it does not wait.
@@ -115,10 +115,10 @@ struct PoolRequestTable: Sendable {
   /// Frees the ID of a waiting request.
   ///
   /// - Returns: The endpoint's index and the queue of the request, or `nil` if the request does not wait.
-  mutating func withdraw(_ requestID: PoolMachine.RequestID) -> (endpoint: Int, wantsFresh: Bool)? {
+  mutating func withdraw(_ requestID: PoolMachine.RequestID) -> (endpoint: Int, needsFresh: Bool)? {
     guard let endpoint = endpoint(awaitedBy: requestID) else { return nil }
-    let wantsFresh = entries[requestID.index].wantsFresh
+    let needsFresh = entries[requestID.index].needsFresh
     release(requestID)
-    return (endpoint, wantsFresh)
+    return (endpoint, needsFresh)
   }
 }

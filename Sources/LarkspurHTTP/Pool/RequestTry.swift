@@ -2,7 +2,7 @@
 /// (RFC 9112 9.3.1).
 public struct RequestTry: Hashable, Sendable {
   /// How a try without a response ended.
-  public enum End: Hashable, Sendable {
+  public enum Outcome: Hashable, Sendable {
     /// The connection had ended before the request. Nothing was sent.
     case unsent
     /// The connection ended, or broke, before a response.
@@ -39,7 +39,7 @@ public struct RequestTry: Hashable, Sendable {
 
   /// Whether the request may be sent once more after this try. The server may have acted on a request that has
   /// left: such a request must be idempotent, or its body must not have been sent.
-  public func mayBeRepeated(after end: End) -> Bool {
+  public func mayBeRepeated(after end: Outcome) -> Bool {
     guard !isOverFresh, !isStarted || isBodyRepeatable else { return false }
     switch end {
     case .unsent: return true

@@ -89,7 +89,7 @@ public struct ClientIdentity: Sendable {
 
   private static func error(_ failure: UInt32) -> TLSError {
     switch failure {
-    case larkspur_secret_wants_password: TLSError(.passwordWrong)
+    case larkspur_secret_needs_password: TLSError(.passwordWrong)
     case larkspur_secret_unsupported: TLSError(.encryptionUnsupported)
     default: TLSError(.identityUnreadable)
     }

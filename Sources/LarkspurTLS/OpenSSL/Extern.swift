@@ -63,18 +63,18 @@ let larkspur_ocsp_outdated: UInt32 = 4
 let larkspur_ocsp_revoked: UInt32 = 2
 let larkspur_ocsp_unknown: UInt32 = 3
 let larkspur_ocsp_untrusted: UInt32 = 6
+let larkspur_secret_needs_password: UInt32 = 1
 let larkspur_secret_unreadable: UInt32 = 0
 let larkspur_secret_unsupported: UInt32 = 2
-let larkspur_secret_wants_password: UInt32 = 1
 let larkspur_tls_closed: UInt32 = 5
 let larkspur_tls_done: UInt32 = 0
 let larkspur_tls_failed: UInt32 = 6
 let larkspur_tls_group_not_of_safe_prime: UInt32 = 2
 let larkspur_tls_group_too_large: UInt32 = 1
-let larkspur_tls_wants_identity: UInt32 = 4
-let larkspur_tls_wants_input: UInt32 = 1
-let larkspur_tls_wants_output: UInt32 = 2
-let larkspur_tls_wants_trust: UInt32 = 3
+let larkspur_tls_needs_identity: UInt32 = 4
+let larkspur_tls_needs_input: UInt32 = 1
+let larkspur_tls_needs_output: UInt32 = 2
+let larkspur_tls_needs_trust: UInt32 = 3
 let larkspur_v_key_too_large: Int32 = 1001
 
 @unsafe

@@ -7,11 +7,11 @@ import LarkspurBytes
 /// `handshake` until it returns `done`, then `read` and `write` in any order, and finally `shutDown`.
 ///
 /// ```
-///  handshake --wantsTrust--> decide --+
+///  handshake --needsTrust--> decide --+
 ///     |  ^                            |
 ///     |  +---------- again <----------+
 ///     |  +---------- again <----------+
-///     |--wantsIdentity--> identify ---+
+///     |--needsIdentity--> identify ---+
 ///     v
 ///   done --read, write--> ... --shutDown-->
 /// ```
@@ -33,21 +33,21 @@ public struct TLSEngine: ~Copyable {
   public enum Step: Sendable {
     case done(Handshake)
     /// More ciphertext must arrive first.
-    case wantsInput
+    case needsInput
     /// The room for ciphertext is full.
-    case wantsOutput
+    case needsOutput
     /// The caller must call `decide`, and then `handshake` again.
-    case wantsTrust(Trust)
+    case needsTrust(Trust)
     /// The caller must call `identify`, and then `handshake` again. `issuers` has the names of the certificate
     /// authorities that the server accepts. If it is empty, any will do.
-    case wantsIdentity(issuers: [DistinguishedName])
+    case needsIdentity(issuers: [DistinguishedName])
   }
 
   public enum Reading: Hashable, Sendable {
     /// The number of bytes of plaintext appended. `drained` means that further plaintext needs more ciphertext.
     case bytes(Int, drained: Bool)
-    case wantsInput
-    case wantsOutput
+    case needsInput
+    case needsOutput
     /// The server has announced the end of its data (`close_notify`).
     case closed
   }
@@ -55,8 +55,8 @@ public struct TLSEngine: ~Copyable {
   public enum Writing: Hashable, Sendable {
     /// The number of bytes of plaintext consumed.
     case bytes(Int)
-    case wantsInput
-    case wantsOutput
+    case needsInput
+    case needsOutput
   }
 
   private let context: TLSContext
@@ -133,13 +133,13 @@ public struct TLSEngine: ~Copyable {
       let result = unsafe call(&incoming, &outgoing, inputEnded) { unsafe larkspur_tls_handshake($0, $1, $2) }
       switch result.status {
       case larkspur_tls_done: return try finish()
-      case larkspur_tls_wants_input: return .wantsInput
-      case larkspur_tls_wants_output: return .wantsOutput
-      case larkspur_tls_wants_identity: return .wantsIdentity(issuers: acceptableIssuers)
-      case larkspur_tls_wants_trust:
+      case larkspur_tls_needs_input: return .needsInput
+      case larkspur_tls_needs_output: return .needsOutput
+      case larkspur_tls_needs_identity: return .needsIdentity(issuers: acceptableIssuers)
+      case larkspur_tls_needs_trust:
         let trust = takeTrust()
         self.trust = trust
-        if options.asksTrust { return .wantsTrust(trust) }
+        if options.asksTrust { return .needsTrust(trust) }
         decide(.verified)
       case larkspur_tls_closed: throw TLSError(.connectionLost, reason: "the server sent close_notify")
       default: throw refusal ?? failure(isHandshake: true)
@@ -203,7 +203,7 @@ public struct TLSEngine: ~Copyable {
         throw TLSError(.protocolViolation, reason: "a session was resumed that was not offered")
       }
       trust = offered.trust
-      if options.asksTrust { return .wantsTrust(offered.trust) }
+      if options.asksTrust { return .needsTrust(offered.trust) }
       decide(.verified)
     }
     if let refusal { throw refusal }
@@ -306,13 +306,13 @@ public struct TLSEngine: ~Copyable {
     }
     keepSessions()
     if result.plain_count > 0 {
-      return .bytes(result.plain_count, drained: result.status == larkspur_tls_wants_input)
+      return .bytes(result.plain_count, drained: result.status == larkspur_tls_needs_input)
     }
     switch result.status {
-    case larkspur_tls_wants_output: return .wantsOutput
+    case larkspur_tls_needs_output: return .needsOutput
     case larkspur_tls_closed: return .closed
     case larkspur_tls_failed: throw failure(isHandshake: false)
-    case larkspur_tls_done, larkspur_tls_wants_input: return .wantsInput
+    case larkspur_tls_done, larkspur_tls_needs_input: return .needsInput
     default: throw TLSError(.protocolViolation, reason: "a handshake after the handshake")
     }
   }
@@ -327,8 +327,8 @@ public struct TLSEngine: ~Copyable {
     }
     switch result.status {
     case larkspur_tls_done: return .bytes(result.plain_count)
-    case larkspur_tls_wants_output: return .wantsOutput
-    case larkspur_tls_wants_input: return .wantsInput
+    case larkspur_tls_needs_output: return .needsOutput
+    case larkspur_tls_needs_input: return .needsInput
     case larkspur_tls_failed, larkspur_tls_closed: throw failure(isHandshake: false)
     default: throw TLSError(.protocolViolation, reason: "a handshake after the handshake")
     }

@@ -14,9 +14,9 @@ struct Recent<Record> {
     records.append(record)
     // The older half is dropped at once, so that each record is moved at most once.
     if records.count >= 2 * max(countMax, 1) {
-      let surplus = records.count - countMax
-      records.removeFirst(surplus)
-      forgotten += surplus
+      let excess = records.count - countMax
+      records.removeFirst(excess)
+      forgotten += excess
     }
     return forgotten + records.count - 1
   }

@@ -8,7 +8,7 @@ import Synchronization
 /// The threads hold the core, never the `TestServer`, so that releasing the server stops it.
 final class ServerCore: Sendable {
   /// How a wait has ended.
-  private typealias Ending = OneShot<Result<Void, any Error>>
+  private typealias Completion = OneShot<Result<Void, any Error>>
 
   /// The events that a test can wait for; each is counted.
   enum Tally: Hashable {
@@ -25,7 +25,7 @@ final class ServerCore: Sendable {
     var stopActions: [Int: @Sendable () -> Void] = [:]
     var nextStopAction = 0
     var tallies: [Tally: Int] = [:]
-    var waiters: [(id: Int, tally: Tally, count: Int, suspension: Ending)] = []
+    var waiters: [(id: Int, tally: Tally, count: Int, suspension: Completion)] = []
     var nextWaiter = 0
     var requests: Recent<TestServer.Request>
     var handshakes: Recent<TestServer.Handshake>
@@ -80,7 +80,7 @@ final class ServerCore: Sendable {
   }
 
   private func threadEnded(_ identity: UInt64?) {
-    let orphans: [Ending] = state.withLock { state in
+    let orphans: [Completion] = state.withLock { state in
       state.living -= 1
       if let identity { state.identities.remove(identity) }
       return state.isStopping && state.living == 0 ? Self.end(&state) : []
@@ -91,13 +91,13 @@ final class ServerCore: Sendable {
   /// Removes the waiters of all counts, as no count can grow any more.
   ///
   /// - Returns: The removed waiters, for the caller to fail.
-  private static func end(_ state: inout State) -> [Ending] {
+  private static func end(_ state: inout State) -> [Completion] {
     let orphans = state.waiters.map(\.suspension)
     state.waiters = []
     return orphans
   }
 
-  private func finish(_ orphans: [Ending]) {
+  private func finish(_ orphans: [Completion]) {
     for orphan in orphans { orphan.set(.failure(TestServer.Stopped())) }
     let isOver = state.withLock { $0.isStopping && $0.living == 0 }
     if isOver { allThreadsEnded.open() }
@@ -159,7 +159,7 @@ final class ServerCore: Sendable {
   /// - Returns: The connection's number and its script, or `nil` if the server is stopping.
   func connectionAccepted(_ socket: consuming BlockingSocket) -> (number: Int, script: TestServer.Script?)? {
     let (entered, due) = state.withLock { state in
-      guard !state.isStopping else { return (nil as (Int, TestServer.Script?)?, [] as [Ending]) }
+      guard !state.isStopping else { return (nil as (Int, TestServer.Script?)?, [] as [Completion]) }
       let due = Self.count(.connections, in: &state)
       let number = state.tallies[.connections] ?? 0
       state.sockets[number] = socket
@@ -187,7 +187,7 @@ final class ServerCore: Sendable {
   /// Adds one to a count.
   ///
   /// - Returns: The waiters whose count is reached, for the caller to resume.
-  private static func count(_ tally: Tally, in state: inout State) -> [Ending] {
+  private static func count(_ tally: Tally, in state: inout State) -> [Completion] {
     let count = (state.tallies[tally] ?? 0) + 1
     state.tallies[tally] = count
     let due = state.waiters.filter { $0.tally == tally && $0.count <= count }
@@ -199,7 +199,7 @@ final class ServerCore: Sendable {
 
   /// Suspends until the count has been reached.
   func wait(for tally: Tally, _ count: Int) async throws {
-    let suspension = Ending()
+    let suspension = Completion()
     let id: Int? = try state.withLock { state in
       guard (state.tallies[tally] ?? 0) < count else { return nil }
       guard !state.isStopping || state.living > 0 else { throw TestServer.Stopped() }

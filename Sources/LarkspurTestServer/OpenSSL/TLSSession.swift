@@ -6,7 +6,7 @@ final class TLSSession {
   enum Outcome {
     case done
     /// The session needs more ciphertext first (`feed`).
-    case wantsInput
+    case needsInput
     /// The client has sent close_notify.
     case ended
     /// TLS has failed, for the reason in words. The output may contain an alert about the failure.
@@ -33,7 +33,7 @@ final class TLSSession {
   private func outcome(_ result: Int32) -> Outcome {
     switch Int(result) {
     case LARKSPUR_SERVER_DONE: return .done
-    case LARKSPUR_SERVER_WANTS_INPUT: return .wantsInput
+    case LARKSPUR_SERVER_NEEDS_INPUT: return .needsInput
     case Int(LARKSPUR_SERVER_ENDED): return .ended
     default:
       // Safe: the text is NUL-terminated and fits the buffer.
@@ -86,7 +86,7 @@ final class TLSSession {
     return (outcome(result), bytes)
   }
 
-  /// Encrypts plaintext. After `.wantsInput`, call it again with the same bytes.
+  /// Encrypts plaintext. After `.needsInput`, call it again with the same bytes.
   func write(_ bytes: Span<UInt8>) -> Outcome {
     // Safe: the span is lent for the call, with its length.
     unsafe bytes.withUnsafeBufferPointer { bytes in

@@ -59,7 +59,7 @@ extension Connection {
     return try respond(response, to: request, on: wire)
   }
 
-  private func end(_ ending: UploadLedger.Ending, _ wire: Wire) -> Outcome {
+  private func end(_ ending: UploadLedger.ConnectionEnd, _ wire: Wire) -> Outcome {
     switch ending {
     case .reset: wire.reset()
     case .close: wire.close()

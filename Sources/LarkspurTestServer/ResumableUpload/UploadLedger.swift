@@ -19,7 +19,7 @@ package struct UploadLedger: Sendable {
   }
 
   /// The way in which a connection ends without a response.
-  package enum Ending: Hashable, Sendable {
+  package enum ConnectionEnd: Hashable, Sendable {
     case reset, close, hang
   }
 
@@ -46,12 +46,12 @@ package struct UploadLedger: Sendable {
     /// Send the interim responses, and read on.
     case proceed([TestServer.Interim])
     case refuse(TestServer.Response)
-    case end(Ending)
+    case end(ConnectionEnd)
   }
 
   package enum Closing: Sendable {
     case respond(TestServer.Response)
-    case end(Ending)
+    case end(ConnectionEnd)
   }
 
   /// A request that the server refuses.
@@ -239,7 +239,7 @@ package struct UploadLedger: Sendable {
     let index = exchange.index
     guard isCurrent(exchange) else { return .end(.reset) }
     var taken = bytes
-    var ending: Ending?
+    var ending: ConnectionEnd?
     switch exchange.fault {
     case .cut(let count):
       taken = bytes.prefix(max(count - exchange.received, 0))

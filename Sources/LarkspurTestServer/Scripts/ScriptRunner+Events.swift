@@ -1,5 +1,5 @@
 extension ScriptRunner {
-  mutating func startEvents(_ ownFields: TestServer.Fields, _ ownFraming: TestServer.Framing) throws(End) {
+  mutating func startEvents(_ ownFields: TestServer.Fields, _ ownFraming: TestServer.Framing) throws(Stop) {
     guard eventWriter == nil else { throw .failed("an event stream has not ended yet") }
     var framing = ownFraming == .length ? .chunked() : ownFraming
     if request?.version == "HTTP/1.0" { framing = .untilClose }
@@ -22,7 +22,7 @@ extension ScriptRunner {
 
   mutating func sendEvents(
     _ events: [TestServer.StreamEvent], _ lineEnd: String, _ pieceBytes: Int
-  ) throws(End) {
+  ) throws(Stop) {
     if eventWriter == nil { try startEvents([:], .chunked()) }
     guard let writer = eventWriter else { return }
     var rest = Array(events.map { $0.text(lineEnd: lineEnd) }.joined().utf8)[...]
@@ -33,7 +33,7 @@ extension ScriptRunner {
     }
   }
 
-  mutating func endEvents() throws(End) {
+  mutating func endEvents() throws(Stop) {
     guard let writer = eventWriter else { throw .failed("no event stream has been started") }
     eventWriter = nil
     try sending { try writer.end(trailers: [:]) }

@@ -7,7 +7,7 @@ extension ScriptRunner {
   /// place of the request without a failure.
   mutating func runWebSocket(
     _ answer: TestServer.WebSocketAnswer, _ steps: [TestServer.WebSocketStep], mayEnd: Bool
-  ) throws(End) {
+  ) throws(Stop) {
     if request == nil {
       try readHead(mayEnd: mayEnd)
       try readBody()
@@ -16,7 +16,7 @@ extension ScriptRunner {
     try run(steps, on: channel)
   }
 
-  private mutating func run(_ steps: [TestServer.WebSocketStep], on channel: WebSocketChannel) throws(End) {
+  private mutating func run(_ steps: [TestServer.WebSocketStep], on channel: WebSocketChannel) throws(Stop) {
     for (index, step) in steps.enumerated() {
       path.append(index + 1)
       stepName = step.name
@@ -27,7 +27,7 @@ extension ScriptRunner {
 
   // MARK: The handshake
 
-  private mutating func acceptWebSocket(_ answer: TestServer.WebSocketAnswer) throws(End) -> WebSocketChannel {
+  private mutating func acceptWebSocket(_ answer: TestServer.WebSocketAnswer) throws(Stop) -> WebSocketChannel {
     guard let request else { throw .failed("no request has been read") }
     // A later handshake on the connection needs a new request.
     self.request = nil
@@ -62,7 +62,7 @@ extension ScriptRunner {
   }
 
   /// Returns the client's offer, or refuses a request that is no right opening handshake (RFC 6455, section 4.2.1).
-  private func checkedOffer(of request: TestServer.Request) throws(End) -> WebSocketOffer {
+  private func checkedOffer(of request: TestServer.Request) throws(Stop) -> WebSocketOffer {
     var status = 400
     let message: String
     do throws(WebSocketHandshakeError) {
@@ -87,7 +87,7 @@ extension ScriptRunner {
 
   // MARK: Steps
 
-  private mutating func perform(_ step: TestServer.WebSocketStep.Kind, on channel: WebSocketChannel) throws(End) {
+  private mutating func perform(_ step: TestServer.WebSocketStep.Kind, on channel: WebSocketChannel) throws(Stop) {
     switch step {
     case .expectText(let text):
       let message = try nextMessage(channel)
@@ -155,7 +155,7 @@ extension ScriptRunner {
   // MARK: Reading
 
   /// Receives a frame. The end of the connection fails the step, which waited for `what`.
-  private func receive(_ channel: WebSocketChannel, _ what: String) throws(End) -> WebSocketChannel.Arrival {
+  private func receive(_ channel: WebSocketChannel, _ what: String) throws(Stop) -> WebSocketChannel.Arrival {
     do {
       return try channel.receive()
     } catch {
@@ -168,7 +168,7 @@ extension ScriptRunner {
     }
   }
 
-  private func nextMessage(_ channel: WebSocketChannel) throws(End) -> TestServer.WebSocketMessage {
+  private func nextMessage(_ channel: WebSocketChannel) throws(Stop) -> TestServer.WebSocketMessage {
     if let message = channel.takePending() { return message }
     while true {
       switch try receive(channel, "message") {
@@ -182,7 +182,7 @@ extension ScriptRunner {
   /// Reads up to a control frame that `match` accepts, and keeps messages for later steps.
   private func awaitControl(
     _ channel: WebSocketChannel, _ what: String, _ match: (WebSocketChannel.Arrival) -> [UInt8]?
-  ) throws(End) -> [UInt8] {
+  ) throws(Stop) -> [UInt8] {
     while true {
       let arrival = try receive(channel, what)
       if let payload = match(arrival) { return payload }
@@ -195,7 +195,7 @@ extension ScriptRunner {
     }
   }
 
-  private func awaitClose(_ channel: WebSocketChannel, _ code: Int?, _ reason: String?) throws(End) {
+  private func awaitClose(_ channel: WebSocketChannel, _ code: Int?, _ reason: String?) throws(Stop) {
     while true {
       guard case .close(let close) = try receive(channel, "Close") else { continue }
       let closeCode = close.code.map { Int($0) } ?? 1005
@@ -208,7 +208,7 @@ extension ScriptRunner {
   }
 
   /// Receives a frame, or returns `nil` at the end of the connection.
-  private func receiveOrEnd(_ channel: WebSocketChannel) throws(End) -> WebSocketChannel.Arrival? {
+  private func receiveOrEnd(_ channel: WebSocketChannel) throws(Stop) -> WebSocketChannel.Arrival? {
     do {
       return try channel.receive()
     } catch {
@@ -221,7 +221,7 @@ extension ScriptRunner {
     }
   }
 
-  private func echo(_ channel: WebSocketChannel, _ messagesMax: Int?) throws(End) {
+  private func echo(_ channel: WebSocketChannel, _ messagesMax: Int?) throws(Stop) {
     var left = messagesMax ?? .max
     while left > 0, let message = channel.takePending() {
       try send(message, on: channel)
@@ -246,7 +246,7 @@ extension ScriptRunner {
     }
   }
 
-  private func send(_ message: TestServer.WebSocketMessage, on channel: WebSocketChannel) throws(End) {
+  private func send(_ message: TestServer.WebSocketMessage, on channel: WebSocketChannel) throws(Stop) {
     try sending {
       try channel.send(message.bytes, isText: message.isText, fragments: 1, isCompressed: message.isCompressed)
     }
@@ -254,7 +254,7 @@ extension ScriptRunner {
 
   private func flood(
     _ channel: WebSocketChannel, _ flood: TestServer.WebSocketFlood, _ count: Int, _ isReading: Bool
-  ) throws(End) {
+  ) throws(Stop) {
     try sending {
       try channel.flood(flood, count: count) {
         while isReading, !channel.hasReceivedClose, channel.wire.isReadable {
@@ -267,7 +267,7 @@ extension ScriptRunner {
 
   // MARK: Words
 
-  private func compare(_ came: [UInt8], _ wanted: [UInt8]?) throws(End) {
+  private func compare(_ came: [UInt8], _ wanted: [UInt8]?) throws(Stop) {
     guard let wanted, came != wanted else { return }
     throw .failed("\(quoted(came)) came, not \(quoted(wanted))")
   }

@@ -2,8 +2,8 @@ import LarkspurCoding
 
 /// Runs a script on a connection's thread.
 struct ScriptRunner {
-  /// The reason why a script ends early.
-  enum End: Error {
+  /// The reason why a script stops early.
+  enum Stop: Error {
     /// An expectation was not met, or a step is not possible.
     case failed(String)
     /// The client has gone or the server stops, and the script did not expect anything else.
@@ -38,7 +38,7 @@ struct ScriptRunner {
 
   /// - Returns: `.open` if the ordinary routes take over, or `.over` if the connection is closed.
   mutating func run(_ script: TestServer.Script) -> Connection.Outcome {
-    do throws(End) {
+    do throws(Stop) {
       try run(script, mayEndAtStart: false)
     } catch {
       switch error {
@@ -52,7 +52,7 @@ struct ScriptRunner {
     return .over
   }
 
-  private mutating func run(_ script: TestServer.Script, mayEndAtStart: Bool) throws(End) {
+  private mutating func run(_ script: TestServer.Script, mayEndAtStart: Bool) throws(Stop) {
     for (index, step) in script.steps.enumerated() {
       path.append(index + 1)
       stepName = step.name
@@ -62,7 +62,7 @@ struct ScriptRunner {
   }
 
   /// Does one step. If `mayEnd`, the connection may end in its place without a failure.
-  mutating func perform(_ step: TestServer.Step.Kind, mayEnd: Bool) throws(End) {
+  mutating func perform(_ step: TestServer.Step.Kind, mayEnd: Bool) throws(Stop) {
     switch step {
     case .expectRequest(let method, let target):
       try readHead(mayEnd: mayEnd)
@@ -149,7 +149,7 @@ struct ScriptRunner {
 
   // MARK: Expectations
 
-  mutating func readHead(mayEnd: Bool) throws(End) {
+  mutating func readHead(mayEnd: Bool) throws(Stop) {
     do {
       let request = try connection.readHead(wire)
       self.request = request
@@ -161,7 +161,7 @@ struct ScriptRunner {
     }
   }
 
-  mutating func readBody() throws(End) {
+  mutating func readBody() throws(Stop) {
     guard var request else { throw .failed("no head has been read that could announce a body") }
     do {
       try connection.reader(wire).readBody(of: &request)
@@ -172,7 +172,7 @@ struct ScriptRunner {
     connection.core.amendRequest(recordNumber, with: request)
   }
 
-  private func failed(_ failure: RequestReader.Failure) -> End {
+  private func failed(_ failure: RequestReader.Failure) -> Stop {
     switch failure {
     case .endedInHead(bytes: 0): .failed("no request came before \(theEnd)")
     case .endedInHead(let bytes): .failed("only \(bytes) bytes of a head came before \(theEnd)")
@@ -187,12 +187,12 @@ struct ScriptRunner {
       ? "the server was stopped" : wire.isOpen ? "the connection ended" : "the script closed it"
   }
 
-  private func compare(_ what: String, _ value: String?, _ expected: String?) throws(End) {
+  private func compare(_ what: String, _ value: String?, _ expected: String?) throws(Stop) {
     guard let value, let expected, value != expected else { return }
     throw .failed("the \(what) is \(value), not \(expected)")
   }
 
-  private func take(atMost left: Int, had: Int, of count: Int, mayEnd: Bool) throws(End) -> ArraySlice<UInt8> {
+  private func take(atMost left: Int, had: Int, of count: Int, mayEnd: Bool) throws(Stop) -> ArraySlice<UInt8> {
     do {
       return try wire.take(atMost: left)
     } catch {
@@ -201,7 +201,7 @@ struct ScriptRunner {
     }
   }
 
-  private func expect(_ bytes: [UInt8], mayEnd: Bool) throws(End) {
+  private func expect(_ bytes: [UInt8], mayEnd: Bool) throws(Stop) {
     var offset = 0
     while offset < bytes.count {
       let came = try take(atMost: bytes.count - offset, had: offset, of: bytes.count, mayEnd: mayEnd)
@@ -215,7 +215,7 @@ struct ScriptRunner {
     }
   }
 
-  private func expectClose() throws(End) {
+  private func expectClose() throws(Stop) {
     let came: ArraySlice<UInt8>
     do {
       came = try wire.take(atMost: 120)
@@ -231,7 +231,7 @@ struct ScriptRunner {
   // MARK: Sending
 
   /// Sends. An error means that the client has gone, and ends the script quietly, unless the script itself has closed.
-  func sending(_ body: () throws -> Void) throws(End) {
+  func sending(_ body: () throws -> Void) throws(Stop) {
     do {
       try body()
     } catch Wire.Failure.closed {
@@ -247,7 +247,7 @@ struct ScriptRunner {
     }
   }
 
-  private func send(_ bytes: [UInt8], _ pieceBytes: Int, _ gap: Duration) throws(End) {
+  private func send(_ bytes: [UInt8], _ pieceBytes: Int, _ gap: Duration) throws(Stop) {
     var rest = bytes[...]
     while !rest.isEmpty {
       if gap > .zero, rest.startIndex > 0 { try pause(gap) }
@@ -257,7 +257,7 @@ struct ScriptRunner {
     }
   }
 
-  private func perform(_ oddity: TLSLayer.Oddity, _ count: Int) throws(End) {
+  private func perform(_ oddity: TLSLayer.Oddity, _ count: Int) throws(Stop) {
     guard let layer = wire.tls else { throw .failed("there is no TLS on the connection") }
     for _ in 0..<max(count, 0) {
       do {
@@ -272,7 +272,7 @@ struct ScriptRunner {
     }
   }
 
-  private func respond(_ response: TestServer.Response) throws(End) {
+  private func respond(_ response: TestServer.Response) throws(Stop) {
     let request =
       request
       ?? TestServer.Request(
@@ -281,7 +281,7 @@ struct ScriptRunner {
     try sending { _ = try writer.write(response, to: request) }
   }
 
-  private func pause(_ duration: Duration) throws(End) {
+  private func pause(_ duration: Duration) throws(Stop) {
     guard connection.core.pause(until: connection.core.deadline(after: duration)) else { throw .quiet }
   }
 }

@@ -27,7 +27,7 @@ extension TestServer {
       case closeWithoutNotify
       case oddities(TLSLayer.Oddity, count: Int)
       case sendBelowTLS([UInt8])
-      case cut(afterBytes: Int, SendFault.End)
+      case cut(afterBytes: Int, SendFault.ConnectionEnd)
       case setSegment(bytes: Int)
       case webSocket(WebSocketAnswer, [WebSocketStep])
       case startEvents(Fields, Framing)

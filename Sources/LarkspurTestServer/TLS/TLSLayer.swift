@@ -45,7 +45,7 @@ final class TLSLayer {
       }
       switch outcome {
       case .done: return
-      case .wantsInput: guard try fill(from: wire) else { throw .ended }
+      case .needsInput: guard try fill(from: wire) else { throw .ended }
       case .ended: throw .ended
       case .failed(let message): throw .insecure(message)
       }
@@ -90,7 +90,7 @@ final class TLSLayer {
       if !output.isEmpty { try? wire.send(output, above: depth) }
       switch outcome {
       case .done: return bytes
-      case .wantsInput: guard try fill(from: wire) else { return [] }
+      case .needsInput: guard try fill(from: wire) else { return [] }
       case .ended: return []
       case .failed(let message): throw .insecure(message)
       }
@@ -138,7 +138,7 @@ final class TLSLayer {
     while true {
       switch session.write(bytes) {
       case .done: return
-      case .wantsInput:
+      case .needsInput:
         // A renegotiation is in progress and has to end first.
         try flush(to: wire)
         guard try fill(from: wire) else { throw .ended }

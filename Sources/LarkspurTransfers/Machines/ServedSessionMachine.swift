@@ -72,7 +72,7 @@ package struct ServedSessionMachine: Sendable {
   package var isOpen: Bool { runner == .open }
   /// The tasks in the order of their identifiers.
   package var records: [TransferRecord] { tasks.values.map(\.record).sorted { $0.task < $1.task } }
-  private var hasEnd: Bool { tasks.values.contains { $0.record.hasUntoldEnd } }
+  private var hasEnd: Bool { tasks.values.contains { $0.record.hasUnreportedEnd } }
 
   /// Whether nothing uses the session: no visit, no program, no runner.
   package var isAtRest: Bool { runner == .none && program == nil && line.isEmpty && guests.isEmpty }

@@ -120,7 +120,7 @@ public struct TransferRecord: Codable, Hashable, Sendable {
   public var priority = 0.5
   public var events: [Event] = []
   /// Whether the task has ended, and its program has not taken all events.
-  public var hasUntoldEnd: Bool { state == .completed && !events.isEmpty }
+  public var hasUnreportedEnd: Bool { state == .completed && !events.isEmpty }
 
   public init(
     task: Int, session: String, kind: Kind, request: TransferRequest, uploadFile: UploadFile? = nil,

@@ -58,7 +58,7 @@ extension Connection {
 
 extension TransportError {
   /// The end of a try that ended with this error.
-  var endOfTry: RequestTry.End {
+  var endOfTry: RequestTry.Outcome {
     switch self {
     case .connectionClosed: .unsent
     case .connectionLost, .badResponse(.truncated(.beforeHead)): .lost

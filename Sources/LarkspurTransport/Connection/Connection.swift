@@ -107,7 +107,7 @@ public final class Connection: EndOfTickHook {
   func tickWillEnd() {
     hasPutOffSending = false
     core.sendLastFlight()
-    if !core.flush() { core.channel?.wantWriting() }
+    if !core.flush() { core.channel?.addWriteInterest() }
     wakeFollowers()
   }
 
@@ -131,10 +131,10 @@ public final class Connection: EndOfTickHook {
         case .busy: throw .localMisuse(.exchangeRunning)
         }
       }
-    case .wantsTrust(let trust):
+    case .needsTrust(let trust):
       guard let decideTrust = security.decideTrust else { throw .internalInconsistency }
       core.decide(try await answer(until: deadline) { await decideTrust(trust) })
-    case .wantsIdentity(let issuers):
+    case .needsIdentity(let issuers):
       guard let provideIdentity = security.provideIdentity else { throw .internalInconsistency }
       try core.identify(try await answer(until: deadline) { await provideIdentity(issuers) })
     }

@@ -7,8 +7,8 @@ extension ConnectionCore {
   enum HandshakeStep {
     case done(Handshake)
     case wait(Channel, reading: Bool, writing: Bool)
-    case wantsTrust(Trust)
-    case wantsIdentity(issuers: [DistinguishedName])
+    case needsTrust(Trust)
+    case needsIdentity(issuers: [DistinguishedName])
   }
 
   /// Puts TLS between the connection and its channel. A TLS layer that exists already (the one with a proxy) becomes
@@ -32,8 +32,8 @@ extension ConnectionCore {
         note(.secured(handshake))
         return .done(handshake)
       case .wait(let reading, let writing): return .wait(channel, reading: reading, writing: writing)
-      case .wantsTrust(let trust): return .wantsTrust(trust)
-      case .wantsIdentity(let issuers): return .wantsIdentity(issuers: issuers)
+      case .needsTrust(let trust): return .needsTrust(trust)
+      case .needsIdentity(let issuers): return .needsIdentity(issuers: issuers)
       }
     } catch {
       switch error {

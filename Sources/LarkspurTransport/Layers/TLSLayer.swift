@@ -24,8 +24,8 @@ struct TLSLayer: ~Copyable {
   enum HandshakeStep {
     case done(Handshake)
     case wait(reading: Bool, writing: Bool)
-    case wantsTrust(Trust)
-    case wantsIdentity(issuers: [DistinguishedName])
+    case needsTrust(Trust)
+    case needsIdentity(issuers: [DistinguishedName])
   }
 
   private let loop: ClientLoop
@@ -106,20 +106,20 @@ struct TLSLayer: ~Copyable {
         // The last flight leaves together with the first request, if there is one in this tick.
         releaseIdleChunks()
         return .done(handshake)
-      case .wantsTrust(let trust):
+      case .needsTrust(let trust):
         _ = try sendOutgoing(to: channel)
-        return .wantsTrust(trust)
-      case .wantsIdentity(let issuers):
+        return .needsTrust(trust)
+      case .needsIdentity(let issuers):
         _ = try sendOutgoing(to: channel)
-        return .wantsIdentity(issuers: issuers)
-      case .wantsOutput:
+        return .needsIdentity(issuers: issuers)
+      case .needsOutput:
         // Nothing is read before there is room for the answer.
         guard try !sendOutgoing(to: channel) else { continue }
         // The two layers would wait for each other: the outer layer for the rest of a message, the inner layer for
         // room.
         guard hasOutput else { throw .tls(TLSError(.protocolViolation, reason: "the proxy sends half a message")) }
         return .wait(reading: false, writing: true)
-      case .wantsInput:
+      case .needsInput:
         _ = try sendOutgoing(to: channel)
         // At the end of the stream, one more step of the engine returns the right error.
         guard channel.mayReceive || hasOuterInput, try receiveCiphertext(from: channel) else {
@@ -155,8 +155,8 @@ struct TLSLayer: ~Copyable {
           if drained { releaseIdleChunks() }
           return .bytes(count, drained: plain.spareCapacity > 0)
         case .closed: return .endOfStream
-        case .wantsInput: hasInput = false
-        case .wantsOutput:
+        case .needsInput: hasInput = false
+        case .needsOutput:
           makeRoom()
           guard outgoing.spareCapacity >= Self.recordOverhead else {
             hasFailed = true
@@ -197,13 +197,13 @@ struct TLSLayer: ~Copyable {
         case .bytes(let count):
           queue.drop(count)
           left -= count
-        case .wantsOutput:
+        case .needsOutput:
           // There was room for the record.
           if outgoing.count == 0 {
             throw .tls(TLSError(.protocolViolation, reason: "a record is larger than it may be"))
           }
           isFull = true
-        case .wantsInput: writingWaitsForInput = true
+        case .needsInput: writingWaitsForInput = true
         }
       }
       guard try sendOutgoing(to: channel), !writingWaitsForInput else { break }

@@ -54,8 +54,8 @@ public final class Channel {
   private var subscriber = Subscriber.none
   /// Called when there is something to read and no subscriber waits for it.
   var watcher: (any ChannelWatcher)?
-  private var wantsReading = true
-  private var wantsWriting = false
+  private var readInterest = true
+  private var writeInterest = false
   /// The number of the latest exchange.
   private var exchange: UInt64 = 0
   /// The numbers of the scopes that have begun and not ended.
@@ -296,8 +296,8 @@ public final class Channel {
     // A second subscriber would replace the first one, which would then never be woken.
     guard case .none = subscriber else { throw .busy }
     if mayBeInterrupted, let interruption { throw interruption }
-    wantsReading = reading
-    wantsWriting = writing
+    readInterest = reading
+    writeInterest = writing
     return true
   }
 
@@ -388,18 +388,18 @@ public final class Channel {
     }
     if case .none = subscriber {
       if isReadable { watcher?.becameReadable() }
-    } else if wantsReading && isReadable || wantsWriting && isWritable {
+    } else if readInterest && isReadable || writeInterest && isWritable {
       wakeSubscriber()
     }
   }
 
   /// Makes the current wait end when the socket becomes writable, too.
-  func wantWriting() { wantsWriting = true }
+  func addWriteInterest() { writeInterest = true }
 
   /// Changes the events that the current subscriber waits for.
-  func want(reading: Bool, writing: Bool) {
-    wantsReading = reading
-    wantsWriting = writing
+  func setInterest(reading: Bool, writing: Bool) {
+    readInterest = reading
+    writeInterest = writing
     if reading && isReadable || writing && isWritable { loop.yield(self) }
   }
 

@@ -88,14 +88,14 @@ final class DialRecord: @unchecked Sendable {
   /// The error of the dial, if it has failed.
   var failure: TransportError?
   /// Whether the connection was to use multipath TCP.
-  private let wantsMultipath: Bool
+  private let usesMultipath: Bool
   /// The number of the connection in its pool, counted from 1.
   let number: UInt64
 
   /// - Parameter route: The route that is dialled, or `nil` if the connection was not opened by a pool.
   init(number: UInt64 = 0, of route: Route? = nil) {
     self.number = number
-    wantsMultipath = route?.local?.usesMultipath == true
+    usesMultipath = route?.local?.usesMultipath == true
     metrics.isProxied = route?.proxy != nil
   }
 
@@ -118,7 +118,7 @@ final class DialRecord: @unchecked Sendable {
   func finished(_ channel: Channel? = nil) -> OpeningMetrics {
     if let opening { return opening }
     metrics.localAddress = channel?.localAddress
-    if wantsMultipath { metrics.isMultipath = channel?.isMultipath == true }
+    if usesMultipath { metrics.isMultipath = channel?.isMultipath == true }
     let finished = OpeningMetrics(metrics)
     opening = finished
     return finished

@@ -45,7 +45,7 @@ extension Pool {
   }
 
   /// Sends a request for a callback: over a free connection, or over the connection that its wait in the queue brings.
-  /// `start` can continue it at any time, and `RequestSlot.giveUp` ends it.
+  /// `start` can continue it at any time, and `RequestSlot.withdraw` ends it.
   public func send(
     _ request: PoolRequest, with endpoint: Endpoint, in slot: RequestSlot, for callback: any LoopCallback
   ) -> Sending {
@@ -135,7 +135,7 @@ extension Pool {
         guard !slot.isCancelled, mayRepeat else { throw error }
       }
       // A request that was lost behind another request is sent alone next. If it fails again, it gets a new connection.
-      demand.wantsFresh = present.isAlone
+      demand.needsFresh = present.isAlone
       demand.isPipelinable = false
       demand.sequenceNumber = present.sequenceNumber
     }
@@ -163,7 +163,7 @@ extension Pool {
     var inFlight = InFlightRequest(
       id: id, sequenceNumber: sequenceNumber, connection: connection,
       attempt: RequestTry(
-        isOverFresh: demand.wantsFresh, isBodyRepeatable: request.body.isRepeatable,
+        isOverFresh: demand.needsFresh, isBodyRepeatable: request.body.isRepeatable,
         isIdempotent: request.head.isIdempotent))
     guard let connection else { return inFlight }
     inFlight.isAlone = connection.isIdle

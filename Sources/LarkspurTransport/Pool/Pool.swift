@@ -94,7 +94,7 @@ public final class Pool: @unchecked Sendable {
     var dialsSeen: UInt64 = 0
     var timer: (deadline: Deadline, timer: ClientLoop.Timer)?
     /// Cancelled dials whose sockets are still open. A new dial awaits them, so that `totalMax` holds.
-    var givenUp: [(id: PoolMachine.ConnectionID, dial: Task<Void, Never>)] = []
+    var cancelledDials: [(id: PoolMachine.ConnectionID, dial: Task<Void, Never>)] = []
     /// The error and the record of the dial whose failure is being reported.
     var dialFailure: (error: TransportError, record: DialRecord)?
 
@@ -169,7 +169,7 @@ public final class Pool: @unchecked Sendable {
   /// Returns a free connection, or `nil` if there is none or the demand needs more than that.
   @inline(__always)
   func take(_ endpoint: Endpoint, _ demand: PoolMachine.Demand) -> (PoolMachine.ConnectionID, sequenceNumber: UInt64)? {
-    guard !demand.wantsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
+    guard !demand.needsFresh, demand.sequenceNumber == nil, let endpointID = endpoint.id else { return nil }
     let now = loop.now
     let taken = loopBound.state.decide { $0.took(endpointID, isPipelinable: demand.isPipelinable, now: now, into: &$1) }
     if !loopBound.state.actions.isEmpty { perform() }
@@ -379,11 +379,11 @@ public final class Pool: @unchecked Sendable {
     let record = DialRecord(number: loopBound.state.dialsSeen, of: route)
     let observer = options.observer?.observer(of: record, for: taskAwaitingDial(of: endpoint))
     endpoint.latestDial = record
-    let givenUp = loopBound.state.givenUp
+    let cancelledDials = loopBound.state.cancelledDials
     let task = Task(executorPreference: loop) { @concurrent [self] in
       await loop.leaveInlineTick()
-      for former in givenUp { await former.dial.value }
-      defer { loopBound.state.givenUp.removeAll { $0.id == id } }
+      for former in cancelledDials { await former.dial.value }
+      defer { loopBound.state.cancelledDials.removeAll { $0.id == id } }
       do throws(TransportError) {
         let connection = try await route.connect(
           by: options.resolver, on: loop, deadline: deadline, timeouts: options.timeouts,
@@ -475,7 +475,7 @@ public final class Pool: @unchecked Sendable {
   /// Closes the idle connections. Connections that are in use or being opened serve no requests beyond those that use
   /// them or wait for them.
   public func renewConnections() {
-    loopBound.state.decide { $0.presentConnectionsUnwanted(into: &$1) }
+    loopBound.state.decide { $0.connectionsOutdated(into: &$1) }
     perform()
   }
 
@@ -539,7 +539,7 @@ public final class Pool: @unchecked Sendable {
       case .open(let connection): connection.close()
       case .dialing(let task):
         task.cancel()
-        loopBound.state.givenUp.append((id, task))
+        loopBound.state.cancelledDials.append((id, task))
       case .empty: break
       }
     case .forget(let id):

@@ -220,7 +220,7 @@ extension RequestSlot {
   }
 
   /// Drops the request of a callback, if there is one.
-  public func giveUp() {
+  public func withdraw() {
     switch state {
     case .subscribed(let index): pool.withdrawSubscription(index, in: self)
     case .sent:
@@ -275,7 +275,7 @@ struct InFlightRequest {
   }
 
   /// Whether the request may be sent once more, over another connection.
-  func mayBeRepeated(after end: RequestTry.End) -> Bool {
+  func mayBeRepeated(after end: RequestTry.Outcome) -> Bool {
     (connection?.observed(attempt, isStarted: number != nil) ?? attempt).mayBeRepeated(after: end)
   }
 }

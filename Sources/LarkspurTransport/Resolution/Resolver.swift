@@ -124,7 +124,7 @@ public final class Resolver: Sendable {
       state.waitersSeen += 1
       waiter = state.waitersSeen
       state.waits[waiter] = wait
-      state.machine.wanted(name, by: waiter, now: now, into: &state.actions)
+      state.machine.requested(name, by: waiter, now: now, into: &state.actions)
     }
     let outcome = await wait.outcome(deadline: deadline, on: loop)
     if case .fulfilled(let reply) = outcome { return reply }

@@ -7,8 +7,8 @@ import LarkspurTLS
 public protocol ByteStreamUser: AnyObject {
   /// Whether received bytes are wanted. While this is `false`, nothing is received, and TCP's flow control slows the
   /// peer down.
-  var wantsBytes: Bool { get }
-  /// Takes received bytes, until `wantsBytes` becomes `false`.
+  var acceptsBytes: Bool { get }
+  /// Takes received bytes, until `acceptsBytes` becomes `false`.
   ///
   /// - Returns: The number of bytes taken. The stream keeps the rest.
   func received(_ bytes: Span<UInt8>) -> Int
@@ -26,7 +26,7 @@ public protocol ByteStreamUser: AnyObject {
 /// A connection that carries bytes without HTTP, in both directions at the same time.
 ///
 /// Theory of operation. The stream subscribes to its channel as a callback of the loop. Each step sends the written
-/// bytes, and receives while `wantsBytes` is `true`. Received bytes are lent to the user where they lie. Bytes that the
+/// bytes, and receives while `acceptsBytes` is `true`. Received bytes are lent to the user where they lie. Bytes that the
 /// user does not take stay in one chunk, and nothing more is received before they are taken. An idle stream holds no
 /// chunk.
 ///
@@ -111,7 +111,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     step()
   }
 
-  /// Reads `wantsBytes` again, and receives if it is `true`.
+  /// Reads `acceptsBytes` again, and receives if it is `true`.
   public func resumeReceiving() { step() }
 
   /// Closes the sending side once all written bytes have been sent: `close_notify` with TLS, and the end of the TCP
@@ -192,12 +192,12 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     let sending = loopBound.state.layers.sendingState
     // TLS can only receive what it waits for once the user has taken the bytes before it.
     let reading =
-      !loopBound.state.hasEnded && (wantsBytes || sending.waitsForInput && loopBound.state.input.count == 0)
+      !loopBound.state.hasEnded && (acceptsBytes || sending.waitsForInput && loopBound.state.input.count == 0)
     let writing =
       !loopBound.state.hasStoppedSending && !sending.waitsForInput
       && (!loopBound.state.output.isEmpty || sending.hasOutput)
     if loopBound.state.isSubscribed {
-      channel.want(reading: reading, writing: writing)
+      channel.setInterest(reading: reading, writing: writing)
       return true
     }
     guard channel.isOpen else {
@@ -213,7 +213,7 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
     }
   }
 
-  private var wantsBytes: Bool { loopBound.state.user?.wantsBytes == true }
+  private var acceptsBytes: Bool { loopBound.state.user?.acceptsBytes == true }
 
   // MARK: - Sending
 
@@ -263,12 +263,12 @@ public final class ByteStream: LoopCallback, @unchecked Sendable {
 
   private func receive(from channel: Channel) {
     while !isClosed, !loopBound.state.hasEnded || loopBound.state.input.count > 0 {
-      if loopBound.state.input.count > 0, wantsBytes { lend() }
+      if loopBound.state.input.count > 0, acceptsBytes { lend() }
       guard !isClosed else { return }
       // The user does not take the remaining bytes now. The next call offers them first.
       if loopBound.state.input.count > 0 { return }
       guard !loopBound.state.hasEnded else { return reportEnd() }
-      guard wantsBytes || loopBound.state.layers.sendingState.waitsForInput else { break }
+      guard acceptsBytes || loopBound.state.layers.sendingState.waitsForInput else { break }
       guard channel.mayReceive || loopBound.state.layers.hasInput else { break }
       makeRoom()
       do throws(TLSLayer.Failure) {

@@ -236,7 +236,7 @@ import Testing
 
   /// CVE-2025-27152: an absolute URL of another server gets no credentials; the other default headers are sent.
   @Test(arguments: ["http://b.example/", "//b.example/", "https://127.0.0.1/"])
-  func anotherServerIsNotToldTheCredentials(path: String) {
+  func credentialsAreNotSentToAnotherServer(path: String) {
     client.setAuthorizationHeaderWithUsername("user", password: "pass")
     client.setDefaultHeader("X-Own", value: "own")
     for request in [

@@ -205,7 +205,7 @@ import Testing
 
   /// CVE-2025-27152: the credentials for the server of the base URL are not sent to another server that an absolute URL
   /// names. A call may set its own credentials for it.
-  @Test func anotherServerIsNotToldTheCredentials() async throws {
+  @Test func credentialsAreNotSentToAnotherServer() async throws {
     let other = try TestServer()
     manager.requestSerializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
     for url in [other.url("/anything"), "//\(other.authority)/anything"] {

@@ -90,7 +90,7 @@ import Testing
     await outcome { manager.get("get", parameters: nil, success: $0, failure: $1) }
   }
 
-  @Test func aServerThatNobodyTrusts() async throws {
+  @Test func anUntrustedServerFails() async throws {
     let fixture = try secure()
     let error = try #require(await get(fixture.manager).error)
     // The code of Apple's systems, which sessions use, too. Foundation's constant of this name has another value on

@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test func whoHasNothingYetIsNotAtItsEnd() throws {
+  @Test func anOpenStreamWithoutBytesIsNotAtItsEnd() throws {
     let request = try serializer.form {
       $0.appendPart(with: SlowStream([1]), name: "s", fileName: "s", length: 1, mimeType: "a/b")
     }
@@ -86,7 +86,7 @@ import Testing
     #expect(stream.streamStatus == .open)
   }
 
-  @Test func aStreamIsReadToItsToldLength() throws {
+  @Test func aStreamIsReadToItsDeclaredLength() throws {
     let request = try serializer.form {
       $0.appendPart(with: InputStream(data: Data(bytes(50))), name: "s", fileName: "s", length: 20, mimeType: "a/b")
       $0.appendPart(withForm: Data([9]), name: "after")
@@ -94,7 +94,7 @@ import Testing
     #expect(try request.readForm().parts.map(\.body) == [bytes(20), [9]])
   }
 
-  @Test func aStreamThatIsShorterThanToldFails() throws {
+  @Test func aStreamShorterThanDeclaredFails() throws {
     let request = try serializer.form {
       $0.appendPart(with: InputStream(data: Data(bytes(20))), name: "s", fileName: "s", length: 21, mimeType: "a/b")
     }

@@ -98,7 +98,7 @@ import Testing
       ])
   }
 
-  @Test func nobodyPutsFieldsIntoAPart() throws {
+  @Test func valuesAddNoFieldsToAPart() throws {
     let request = try serializer.form { form in
       form.appendPart(
         withHeaders: ["X-Good": "a\r\nX-Bad: b\r\n\r\nbody", "X Bad": "c", "": "d", "X-\u{FC}": "e"], body: Data([1]))

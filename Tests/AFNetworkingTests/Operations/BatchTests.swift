@@ -87,7 +87,7 @@ import Testing
   }
 
   /// A batch that is never added to a queue is deallocated, and does not end the process.
-  @Test func oneThatNobodyRunsGoesAway() async throws {
+  @Test func aBatchThatIsNeverQueuedIsReleased() async throws {
     do {
       let operation = try OperationKit.operation(Noted.self, server.url("/get"))
       operation.setCompletionBlockWithSuccess({ _, _ in Issue.record("it did not run") })

@@ -69,7 +69,7 @@ import Testing
 
   /// A finished dependent is removed from its dependency at once: Foundation holds a lock while it visits the
   /// dependents of an operation, and the last reference to one of them must not be released inside.
-  @Test(.timeLimit(.minutes(1))) func whoHasFinishedIsForgottenAtOnce() async throws {
+  @Test(.timeLimit(.minutes(1))) func aFinishedDependentIsRemovedAtOnce() async throws {
     let first = try operation("/hang")
     let second = try operation("/get")
     second.addDependency(first)
@@ -278,7 +278,7 @@ import Testing
 
   // MARK: - Blocks
 
-  @Test func progressIsTold() async throws {
+  @Test func progressIsReported() async throws {
     let results = Results<(UInt, Int64, Int64)>()
     var request = try OperationKit.request(server.url("/post"))
     request.httpMethod = "POST"

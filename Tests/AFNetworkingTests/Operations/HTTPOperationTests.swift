@@ -340,7 +340,7 @@ import Testing
     #expect(AFContentTypesFromHTTPHeader("text/html;q=0.5, image/png ,,;x") == ["text/html", "image/png"])
   }
 
-  @Test func whoCanProcess() throws {
+  @Test func classesThatCanProcessARequest() throws {
     var request = try OperationKit.request("http://a.example/thing")
     #expect(AFHTTPRequestOperation.canProcess(request) && !AFJSONRequestOperation.canProcess(request))
     request.setValue("application/json, text/plain", forHTTPHeaderField: "Accept")

@@ -96,7 +96,7 @@ import Testing
   @Test func aPausedOneDoesNotEnd() {
     for state in Self.reachable where !state.machine.isCancelled && !state.isFinished {
       var after = Self.step(state, .paused).0
-      #expect(after.machine.state == .paused && !after.machine.wantsLoad)
+      #expect(after.machine.state == .paused && !after.machine.needsLoad)
       if after.loads > 0 {
         let (ended, action) = Self.step(after, .loadEnded)
         #expect(action == .nothing)
@@ -109,11 +109,11 @@ import Testing
   @Test func aLoadWaitsForTheOneBefore() {
     var machine = Machine()
     #expect(machine.started(isReady: false) == .nothing && machine.state == .ready)
-    #expect(machine.started(isReady: true) == .load && machine.state == .executing && machine.wantsLoad)
+    #expect(machine.started(isReady: true) == .load && machine.state == .executing && machine.needsLoad)
     #expect(machine.paused() == .stopLoad && machine.paused() == .nothing)
-    #expect(machine.resumed() == .loadLater && machine.state == .executing && !machine.wantsLoad)
+    #expect(machine.resumed() == .loadLater && machine.state == .executing && !machine.needsLoad)
     #expect(machine.paused() == .nothing && machine.resumed() == .loadLater)
-    #expect(machine.loadEnded() == .load && machine.wantsLoad)
+    #expect(machine.loadEnded() == .load && machine.needsLoad)
     #expect(machine.loadEnded() == .finish)
   }
 

@@ -82,7 +82,7 @@ import Testing
   }
 
   /// CVE-2025-27152: an absolute URL of another server gets no credentials.
-  @Test func anotherServerIsNotToldTheCredentials() async throws {
+  @Test func credentialsAreNotSentToAnotherServer() async throws {
     let (other, results) = (try TestServer(), Results<Bool>())
     let manager = AFHTTPRequestOperationManager(baseURL: URL(string: server.url()))
     manager.completionQueue = OperationKit.queue
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func aSerializerThatFailsIsToldWithoutAnOperation() async throws {
+  @Test func aFailedSerializerIsReportedWithoutAnOperation() async throws {
     manager.requestSerializer = AFJSONRequestSerializer()
     let results = Results<Bool>()
     let operation = manager.post("a", parameters: ["date": Date()]) { operation, _ in

@@ -54,13 +54,13 @@ import Testing
     manager.startMonitoring()
     #expect(await reports.first() == .reachableViaWiFi)
     let six = AFNetworkReachabilityManager(forAddress: [10, 0] + [UInt8](repeating: 0, count: 21) + [1, 0, 0, 0, 0])
-    let told6 = Report(six)
+    let report6 = Report(six)
     six.startMonitoring()
-    #expect(await told6.first() == .reachableViaWiFi)
+    #expect(await report6.first() == .reachableViaWiFi)
     let other = AFNetworkReachabilityManager(forAddress: [1, 0] as [UInt8])
-    let toldOther = Report(other)
+    let reportOther = Report(other)
     other.startMonitoring()
-    #expect(await toldOther.first() == .notReachable)
+    #expect(await reportOther.first() == .notReachable)
   }
 
   @Test func theNotification() async throws {

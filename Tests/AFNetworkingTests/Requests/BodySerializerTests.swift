@@ -75,7 +75,7 @@ import Testing
     #expect(found == format)
   }
 
-  @Test func propertyListsAreXMLUnlessToldOtherwise() {
+  @Test func propertyListsAreXMLByDefault() {
     #expect(AFPropertyListRequestSerializer().format == .xml)
     #expect(AFPropertyListRequestSerializer().writeOptions == 0)
   }

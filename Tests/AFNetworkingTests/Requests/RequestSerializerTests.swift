@@ -119,7 +119,7 @@ import Testing
     _ = try serializer.request(withMethod: "GET", urlString: "url", parameters: nil)
   }
 
-  @Test func whoWantsNoErrorGetsARequestThatGoesNowhere() {
+  @Test func aFailureWithoutErrorPointerGivesARequestWithoutURL() {
     serializer.setQueryStringSerializationWith { _, _, error in
       error?.pointee = NSError(domain: "TestDomain", code: 7)
       return ""

@@ -89,7 +89,7 @@ import Testing
   }
 
   /// A caller can pass no error pointer, and the variable stays unchanged on success.
-  @Test func errorsThatNobodyWants() throws {
+  @Test func errorPointersAreOptional() throws {
     let response = try Responses.make(404, type: nil)
     #expect(serializer.responseObject(for: response, data: Data(), error: nil) as? Data == Data())
     var error: NSError? = NSError(domain: "before", code: 1)

@@ -122,7 +122,7 @@ import Testing
     #expect((image.object as? AFImage)?.pixelWidth == 3 && image.error == nil)
   }
 
-  @Test func nobodyCan() throws {
+  @Test func noSerializerCanRead() throws {
     let (object, error) = serializer.read(try Responses.make(type: "text/html"), "<p>")
     #expect(object as? Data == Data("<p>".utf8) && error == nil)
     let bad = serializer.read(try Responses.make(404, type: "text/html"), "<p>")

@@ -222,7 +222,7 @@ import Testing
   }
 
   /// A view that is released draws nothing more, and its task continues.
-  @Test func nobodyKeepsIt() async throws {
+  @Test func aReleasedViewDrawsNothing() async throws {
     let server = try TestServer()
     let session = URLSession(configuration: .ephemeral)
     defer { session.invalidateAndCancel() }

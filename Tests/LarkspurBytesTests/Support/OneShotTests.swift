@@ -7,15 +7,15 @@ import Testing
     #expect(shot.value == nil)
     shot.set(1)
     shot.set(2)
-    shot.giveUp()
+    shot.cancel()
     #expect(shot.value == 1)
     #expect(await shot.get() == 1)
   }
 
-  @Test func aWaitThatIsGivenUpHasNoValue() async {
+  @Test func aCancelledWaitHasNoValue() async {
     let shot = OneShot<Int>()
     let wait = Task { await shot.get() }
-    shot.giveUp()
+    shot.cancel()
     shot.set(1)
     #expect(await wait.value == nil)
     #expect(shot.value == nil)

@@ -7,16 +7,16 @@ import Testing
 @Suite struct FailureStatusTests {
   /// A peer that fails, and the exit status for its failure.
   struct Peer: Sendable, CustomTestStringConvertible {
-    enum End: Sendable { case close, reset, expectClose }
+    enum ConnectionEnd: Sendable { case close, reset, expectClose }
 
     var testDescription: String
     var bytes: String
-    var end: End
+    var end: ConnectionEnd
     var status: Int32
 
     init(_ name: String, _ bytes: String, _ status: Int32) { self.init(name, bytes, .close, status) }
 
-    init(_ name: String, _ bytes: String, _ end: End, _ status: Int32) {
+    init(_ name: String, _ bytes: String, _ end: ConnectionEnd, _ status: Int32) {
       testDescription = name
       self.bytes = bytes
       self.end = end

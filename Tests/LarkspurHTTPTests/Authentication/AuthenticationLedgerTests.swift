@@ -191,7 +191,7 @@ import Testing
     }
   }
 
-  @Test func anotherUserOpensWhatHeOpened() throws {
+  @Test func anotherUsersCredentialsStayWithTheirPaths() throws {
     var ledger = try Self.knowing("Basic realm=r", at: "/a/x")
     let other = PasswordCredential(user: "v", password: "p")
     ledger.remember(try Self.answer("Basic realm=r", other), for: Self.get("/b/x"), to: Self.origin)

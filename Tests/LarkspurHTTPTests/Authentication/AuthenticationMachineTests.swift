@@ -121,7 +121,7 @@ import Testing
 
   // MARK: - Nonces
 
-  @Test func aStaleNonceAsksNobody() {
+  @Test func aStaleNonceNeedsNoQuestion() {
     let renewed = Self.offer("Digest realm=d, nonce=2, stale=true")
     #expect(Self.run([.digest, .given, .digestStale]).last == [.send(Self.answer(renewed))])
     #expect(Self.run([.preemptive, .digestStale]).last == [.send(Self.answer(renewed))])

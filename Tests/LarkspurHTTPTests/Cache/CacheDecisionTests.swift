@@ -368,7 +368,7 @@ import Testing
     #expect(name(outcome(404, [Field("Cache-Control", "max-age=1")], candidate: held, isValidated: true)) == "store")
   }
 
-  @Test func whoeverTakesAnyAgeStoresAnything() {
+  @Test func aPolicyOfAnyAgeStoresEveryResponse() {
     #expect(name(outcome(200, policy: .storedElseLoad)) == "store" && name(outcome(200)) == "deliver")
   }
 }

@@ -193,12 +193,12 @@ import Testing
       ("max-age=5", false), ("private, max-age=5", false), ("public, max-age=5", true), ("s-maxage=5", true),
       ("must-revalidate, max-age=5", true), ("private, must-revalidate", false), ("public, private", false),
     ])
-  func authorizations(control: String, isForEverybody: Bool) throws {
+  func authorizations(control: String, isShared: Bool) throws {
     let selection = try #require(
       CacheSelection(response: [Field("Cache-Control", control)], request: [Field("Authorization", "Bearer secret")]))
     #expect(selection.matches([Field("Authorization", "Bearer secret")]))
-    #expect(selection.matches([Field("Authorization", "Bearer other")]) == isForEverybody)
-    #expect(selection.matches([]) == isForEverybody)
+    #expect(selection.matches([Field("Authorization", "Bearer other")]) == isShared)
+    #expect(selection.matches([]) == isShared)
     #expect(!selection.fields.contains { $0.value?.contains("secret") == true })
   }
 

@@ -127,7 +127,7 @@ import Testing
     #expect(response.selection.fields.map { "\($0.name)=\($0.value ?? "-")" } == ["a=-", "b=x"])
     #expect(response.part == ContentRange(bytes: 2..<10, total: nil) && response.bodyCount == 8 && response.isDecoded)
     let head = Array(file[..<body.lowerBound])
-    #expect(CacheRecord.parse(head, isBodyWanted: false)?.record.key == "http://h/")
+    #expect(CacheRecord.parse(head, checksBody: false)?.record.key == "http://h/")
   }
 
   @Test func plainOnesComeBack() throws {

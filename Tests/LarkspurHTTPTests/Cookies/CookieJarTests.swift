@@ -297,7 +297,7 @@ import Testing
 
   // MARK: Recorded changes
 
-  @Test func changesAreToldOnce() throws {
+  @Test func changesAreReportedOnce() throws {
     var jar = CookieJar(keepsChanges: true)
     let now = CookieTime(seconds: 0)
     let later = CookieTime(seconds: 9)

@@ -23,14 +23,14 @@ import Testing
 
   /// Facts about the name `a`. Its first lookup is number 1, or number 2 after one for another name.
   enum Fact: Hashable, CaseIterable {
-    case wanted, wantedLate, otherWanted, firstAbandons, secondAbandons
+    case requested, requestedLate, otherRequested, firstAbandons, secondAbandons
     case found, unknown, failed, cancelled, otherFound
 
     func apply(to machine: inout Machine, _ actions: inout Machine.Actions) {
       switch self {
-      case .wanted: machine.wanted(a, by: machine.waiterCount == 0 ? 1 : 2, now: start, into: &actions)
-      case .wantedLate: machine.wanted(a, by: 3, now: start.advanced(by: .seconds(2)), into: &actions)
-      case .otherWanted: machine.wanted(b, by: 9, now: start, into: &actions)
+      case .requested: machine.requested(a, by: machine.waiterCount == 0 ? 1 : 2, now: start, into: &actions)
+      case .requestedLate: machine.requested(a, by: 3, now: start.advanced(by: .seconds(2)), into: &actions)
+      case .otherRequested: machine.requested(b, by: 9, now: start, into: &actions)
       case .firstAbandons: machine.abandoned(by: 1, into: &actions)
       case .secondAbandons: machine.abandoned(by: 2, into: &actions)
       case .found: machine.answered(1, NameMachineTests.found, now: start, into: &actions)
@@ -54,31 +54,31 @@ import Testing
 
   /// Every state, with the actions of each fact. Facts that are not listed have no actions.
   static let table: [(name: String, before: [Fact], answers: [Fact: Machine.Actions])] = [
-    ("unknown", [], [.wanted: [.start(1, a)], .wantedLate: [.start(1, a)], .otherWanted: [.start(1, b)]]),
+    ("unknown", [], [.requested: [.start(1, a)], .requestedLate: [.start(1, a)], .otherRequested: [.start(1, b)]]),
     (
-      "running, one waits", [.wanted],
+      "running, one waits", [.requested],
       [
         .firstAbandons: [.cancel(1, a)], .found: [.answer(1, found)], .unknown: [.answer(1, unknown)],
         .failed: [.answer(1, failed)], .cancelled: [.start(2, a)],
       ]
     ),
     (
-      "running, two wait", [.wanted, .wanted],
+      "running, two wait", [.requested, .requested],
       [
         .found: [.answer(1, found), .answer(2, found)], .unknown: [.answer(1, unknown), .answer(2, unknown)],
         .failed: [.answer(1, failed), .answer(2, failed)], .cancelled: [.start(2, a)],
       ]
     ),
-    ("running, nobody waits", [.wanted, .firstAbandons], [:]),
+    ("running, nobody waits", [.requested, .firstAbandons], [:]),
     (
-      "running, one has come since it was cancelled", [.wanted, .firstAbandons, .wantedLate],
+      "running, one has come since it was cancelled", [.requested, .firstAbandons, .requestedLate],
       [
         .found: [.answer(3, found)], .unknown: [.answer(3, unknown)], .failed: [.answer(3, failed)],
         .cancelled: [.start(2, a)],
       ]
     ),
     (
-      "running, another name is queued", [.wanted, .otherWanted],
+      "running, another name is queued", [.requested, .otherRequested],
       [
         .firstAbandons: [.cancel(1, a)], .found: [.answer(1, found), .start(2, b)],
         .unknown: [.answer(1, unknown), .start(2, b)], .failed: [.answer(1, failed), .start(2, b)],
@@ -86,42 +86,42 @@ import Testing
       ]
     ),
     (
-      "queued behind another name", [.otherWanted, .wanted],
+      "queued behind another name", [.otherRequested, .requested],
       [
         .found: [.answer(9, found), .start(2, a)], .unknown: [.answer(9, unknown), .start(2, a)],
         .failed: [.answer(9, failed), .start(2, a)], .cancelled: [.start(2, b)],
       ]
     ),
     (
-      "its turn has come", [.otherWanted, .wanted, .found],
-      [.otherFound: [.answer(2, found)], .secondAbandons: [.cancel(2, a)], .otherWanted: [.answer(9, found)]]
+      "its turn has come", [.otherRequested, .requested, .found],
+      [.otherFound: [.answer(2, found)], .secondAbandons: [.cancel(2, a)], .otherRequested: [.answer(9, found)]]
     ),
     (
-      "dropped from the queue", [.otherWanted, .wanted, .secondAbandons],
+      "dropped from the queue", [.otherRequested, .requested, .secondAbandons],
       [
         .found: [.answer(9, found)], .unknown: [.answer(9, unknown)], .failed: [.answer(9, failed)],
         .cancelled: [.start(2, b)],
       ]
     ),
     (
-      "remembered", [.wanted, .found],
-      [.wanted: [.answer(1, found)], .wantedLate: [.answer(3, found)], .otherWanted: [.start(2, b)]]
+      "remembered", [.requested, .found],
+      [.requested: [.answer(1, found)], .requestedLate: [.answer(3, found)], .otherRequested: [.start(2, b)]]
     ),
     (
-      "remembered although nobody waited", [.wanted, .firstAbandons, .found],
-      [.wanted: [.answer(1, found)], .wantedLate: [.answer(3, found)], .otherWanted: [.start(2, b)]]
+      "remembered although nobody waited", [.requested, .firstAbandons, .found],
+      [.requested: [.answer(1, found)], .requestedLate: [.answer(3, found)], .otherRequested: [.start(2, b)]]
     ),
     (
-      "remembered to be unknown", [.wanted, .unknown],
-      [.wanted: [.answer(1, unknown)], .wantedLate: [.start(2, a)], .otherWanted: [.start(2, b)]]
+      "remembered to be unknown", [.requested, .unknown],
+      [.requested: [.answer(1, unknown)], .requestedLate: [.start(2, a)], .otherRequested: [.start(2, b)]]
     ),
     (
-      "a failure is not remembered", [.wanted, .failed],
-      [.wanted: [.start(2, a)], .wantedLate: [.start(2, a)], .otherWanted: [.start(2, b)]]
+      "a failure is not remembered", [.requested, .failed],
+      [.requested: [.start(2, a)], .requestedLate: [.start(2, a)], .otherRequested: [.start(2, b)]]
     ),
     (
-      "cancelled", [.wanted, .firstAbandons, .cancelled],
-      [.wanted: [.start(2, a)], .wantedLate: [.start(2, a)], .otherWanted: [.start(2, b)]]
+      "cancelled", [.requested, .firstAbandons, .cancelled],
+      [.requested: [.start(2, a)], .requestedLate: [.start(2, a)], .otherRequested: [.start(2, b)]]
     ),
   ]
 
@@ -139,13 +139,13 @@ import Testing
     for (answer, lifetime) in [(Self.found, Duration.seconds(30)), (Self.unknown, .seconds(2))] {
       var machine = Machine()
       var actions: Machine.Actions = []
-      machine.wanted(Self.a, by: 1, now: Self.start, into: &actions)
+      machine.requested(Self.a, by: 1, now: Self.start, into: &actions)
       machine.answered(1, answer, now: Self.start, into: &actions)
       actions = []
-      machine.wanted(Self.a, by: 2, now: Self.start.advanced(by: lifetime - .nanoseconds(1)), into: &actions)
+      machine.requested(Self.a, by: 2, now: Self.start.advanced(by: lifetime - .nanoseconds(1)), into: &actions)
       #expect(actions == [.answer(2, answer)])
       actions = []
-      machine.wanted(Self.a, by: 3, now: Self.start.advanced(by: lifetime), into: &actions)
+      machine.requested(Self.a, by: 3, now: Self.start.advanced(by: lifetime), into: &actions)
       #expect(actions == [.start(2, Self.a)])
     }
   }
@@ -157,7 +157,7 @@ import Testing
     var machine = Machine(limits: limits)
     var actions: Machine.Actions = []
     for number in 1...count {
-      machine.wanted(name(sameName ? "a" : "n\(number)x"), by: UInt64(number), now: start, into: &actions)
+      machine.requested(name(sameName ? "a" : "n\(number)x"), by: UInt64(number), now: start, into: &actions)
     }
     return (machine, actions)
   }
@@ -175,7 +175,7 @@ import Testing
 
   /// Lookups that have been abandoned do not block others, up to a limit: `getaddrinfo` cannot be stopped when servers
   /// do not answer.
-  @Test func lookUpsThatNobodyWaitsForHoldNobodyUp() {
+  @Test func abandonedLookUpsBlockNoOther() {
     var limits = NameLimits()
     limits.lookUpsMax = 2
     limits.abandonedLookUpsMax = 3
@@ -224,7 +224,7 @@ import Testing
     #expect(Self.refused(actions) == [8])
     // A caller for a name that is already queued needs no room in the queue.
     actions = []
-    machine.wanted(Self.name("n7x"), by: 9, now: Self.start, into: &actions)
+    machine.requested(Self.name("n7x"), by: 9, now: Self.start, into: &actions)
     #expect(actions == [])
   }
 
@@ -236,7 +236,7 @@ import Testing
     #expect(Self.refused(actions) == [4])
     actions = []
     machine.abandoned(by: 2, into: &actions)
-    machine.wanted(Self.a, by: 5, now: Self.start, into: &actions)
+    machine.requested(Self.a, by: 5, now: Self.start, into: &actions)
     machine.answered(1, Self.found, now: Self.start, into: &actions)
     #expect(actions == [.answer(1, Self.found), .answer(3, Self.found), .answer(5, Self.found)])
     #expect(machine.waiterCount == 0)
@@ -250,14 +250,14 @@ import Testing
     for (number, text) in ["a", "b", "c"].enumerated() {
       #expect(machine.entryCount == number)
       let now = Self.start.advanced(by: .seconds(number))
-      machine.wanted(Self.name(text), by: 1, now: now, into: &actions)
+      machine.requested(Self.name(text), by: 1, now: now, into: &actions)
       // The second entry expires first.
       machine.answered(UInt64(number + 1), text == "b" ? Self.unknown : Self.found, now: now, into: &actions)
     }
     #expect(machine.entryCount == 2)
     actions = []
     for (waiter, text) in ["a", "c", "b"].enumerated() {
-      machine.wanted(Self.name(text), by: UInt64(waiter), now: Self.start.advanced(by: .seconds(2)), into: &actions)
+      machine.requested(Self.name(text), by: UInt64(waiter), now: Self.start.advanced(by: .seconds(2)), into: &actions)
     }
     #expect(actions == [.answer(0, Self.found), .answer(1, Self.found), .start(4, Self.b)])
   }

@@ -31,7 +31,7 @@ import Testing
       return actions
     }
 
-    mutating func wanted(_ name: HostName, _ waiter: UInt64, _ now: Deadline) -> Machine.Actions {
+    mutating func requested(_ name: HostName, _ waiter: UInt64, _ now: Deadline) -> Machine.Actions {
       if let entry = entries.first(where: { $0.name == name && $0.expiry > now }) {
         return [.answer(waiter, entry.answer)]
       }
@@ -113,8 +113,8 @@ import Testing
           let name = names[Int(random.next() % UInt64(names.count))]
           waiter += 1
           open.insert(waiter)
-          machine.wanted(name, by: waiter, now: now, into: &actions)
-          expected = model.wanted(name, waiter, now)
+          machine.requested(name, by: waiter, now: now, into: &actions)
+          expected = model.requested(name, waiter, now)
         case 5..<7:
           let gone = open.sorted().randomElement(using: &random) ?? 0
           machine.abandoned(by: gone, into: &actions)

@@ -55,7 +55,7 @@ import Testing
     case begin, sent, sendingFailed, headKeep, headClose, headRefusing, headInPlaceOf100, tunnel, ended
     case failed, bodyFailed, peerClosed, strayBytes, lost, timedOut, cancelled, released
 
-    func tell(_ machine: inout ExchangeMachine) -> [ExchangeMachine.Action] {
+    func apply(to machine: inout ExchangeMachine) -> [ExchangeMachine.Action] {
       var actions = ExchangeMachine.Actions()
       switch self {
       case .begin: _ = machine.start()
@@ -82,7 +82,7 @@ import Testing
 
   static func machine(at start: Start) -> ExchangeMachine {
     var machine = ExchangeMachine()
-    for fact in start.facts { _ = fact.tell(&machine) }
+    for fact in start.facts { _ = fact.apply(to: &machine) }
     return machine
   }
 
@@ -333,7 +333,7 @@ import Testing
     for (start, cells) in Self.table {
       for (fact, cell) in zip(Fact.allCases, cells) {
         var machine = Self.machine(at: start)
-        let actions = fact.tell(&machine)
+        let actions = fact.apply(to: &machine)
         let (state, expected) = cell.outcome(from: start)
         #expect(machine.state == state, "\(start) x \(fact)")
         #expect(actions == expected, "\(start) x \(fact)")
@@ -357,7 +357,7 @@ import Testing
       guard depth > 0 else { return }
       for fact in Fact.allCases {
         var next = machine
-        let actions = fact.tell(&next)
+        let actions = fact.apply(to: &next)
         let began = machine.isIdle && fact == .begin
         let ends = actions.count { action in
           switch action {

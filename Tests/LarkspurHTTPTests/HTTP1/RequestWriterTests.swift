@@ -61,7 +61,7 @@ import Testing
     ("PUT", .chunked, "Transfer-Encoding: chunked\r\n"),
     ("GET", .chunked, "Transfer-Encoding: chunked\r\n"),
   ])
-  func howTheBodyIsTold(method: String, body: RequestWriter.Body, line: String) throws {
+  func bodyFramingFollowsLength(method: String, body: RequestWriter.Body, line: String) throws {
     let head = try RequestWriter(method: method, target: "/", host: "a").finish(body: body)
     #expect(text(head) == "\(method) / HTTP/1.1\r\nHost: a\r\n\(line)\r\n")
   }

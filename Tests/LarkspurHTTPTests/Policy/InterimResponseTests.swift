@@ -3,7 +3,7 @@ import LarkspurHTTP
 import Testing
 
 @Suite struct InterimResponseTests {
-  @Test func eachIsToldAndTheFinalOneFollows() {
+  @Test func eachInterimResponseIsReportedBeforeTheFinalOne() {
     let transcript = read(
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nLink: </b.css>\r\n\r\n"
         + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")

@@ -28,7 +28,7 @@ import Testing
     #expect(transcript.lines.last == "tunnel body")
   }
 
-  @Test func anUpgradeThatNobodyAskedFor() {
+  @Test func anUnrequestedUpgradeFails() {
     for request in [RequestContext.get, .head, .connect] {
       #expect(read("HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n", requests: [request]).error == .upgradeUnsolicited)
     }

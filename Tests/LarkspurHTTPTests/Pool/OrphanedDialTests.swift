@@ -8,7 +8,7 @@ import Testing
 
   /// A request that comes soon may use an orphaned dial; one that waits for longer than a moment gets a dial of its
   /// own.
-  @Test func whatIsOpenedForNobodyIsNotReliedUpon() throws {
+  @Test func anOrphanedDialIsNotReliedUpon() throws {
     var desk = Desk()
     let first = try desk.request()
     let dial = try desk.takeDial()
@@ -26,7 +26,7 @@ import Testing
     #expect(desk.machine.connectionCount == 1)
   }
 
-  @Test func whatIsOpenedForNobodyIsKeptIfItComes() throws {
+  @Test func anOrphanedDialThatOpensIsKept() throws {
     var desk = Desk()
     let first = try desk.request()
     let dial = try desk.takeDial()
@@ -41,7 +41,7 @@ import Testing
 
   /// An orphaned dial gives way: to a request at its own endpoint once it has lasted for some time, and to another
   /// endpoint at once.
-  @Test(arguments: [1, 6]) func whatIsOpenedForNobodyMakesRoom(perEndpointMax: Int) throws {
+  @Test(arguments: [1, 6]) func anOrphanedDialMakesRoom(perEndpointMax: Int) throws {
     var desk = Desk {
       $0.perEndpointMax = perEndpointMax
       $0.totalMax = 1
@@ -67,7 +67,7 @@ import Testing
 
   /// A request that waits for a dial which gives way, before the timer has started another one, is served once there is
   /// room.
-  @Test func whoWaitsForWhatGivesWayIsNotForgotten() throws {
+  @Test func aRequestForADialThatGivesWayIsServed() throws {
     var desk = Desk { $0.totalMax = 1 }
     let first = try desk.request()
     let dial = try desk.takeDial()
@@ -86,7 +86,7 @@ import Testing
 
   /// A dial that fails at once beside an orphaned one is not retried without pause: otherwise one host's failure would
   /// start the other's dial, and that one's failure the first host's.
-  @Test func whatFailsBesideOneForNobodyIsTriedLater() throws {
+  @Test func aDialThatFailsBesideAnOrphanedOneIsRetriedLater() throws {
     var desk = Desk { $0.totalMax = 3 }
     let first = try desk.request()
     _ = try desk.takeDial()
@@ -103,12 +103,12 @@ import Testing
     #expect(desk.take() == [])
     desk.pass(.seconds(1))
     desk.failed(try desk.takeDial())
-    let told = desk.take()
-    #expect(waiting.allSatisfy { told.contains(.fail($0, .dialFailed)) })
+    let actions = desk.take()
+    #expect(waiting.allSatisfy { actions.contains(.fail($0, .dialFailed)) })
   }
 
   /// A dial is orphaned also if its request was served by another connection.
-  @Test func whoWaitedIsServedByAnother() throws {
+  @Test func aDialIsOrphanedIfItsRequestIsServedElsewhere() throws {
     var desk = Desk()
     _ = try desk.request()
     let first = try desk.takeDial()

@@ -156,7 +156,7 @@ import Testing
     #expect(desk.take().compactMap(\.dialed).count == 1)
   }
 
-  @Test func whatBecomesFreeFirstServesWhoWaitsLongestAndTheLateConnectionIsKept() throws {
+  @Test func theFirstFreeConnectionServesTheOldestRequestAndTheLateOneIsKept() throws {
     var desk = Desk()
     let busy = try desk.idleConnection()
     _ = try desk.request()
@@ -186,7 +186,7 @@ import Testing
     }
   }
 
-  @Test func whoGivesUpIsNotServed() throws {
+  @Test func aCancelledRequestIsNotServed() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let first = try desk.request()
     let connection = try desk.takeDial()
@@ -200,7 +200,7 @@ import Testing
     #expect(desk.take() == [])
   }
 
-  @Test func givingUpDoesNotFillTheQueue() throws {
+  @Test func cancelledRequestsDoNotFillTheQueue() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let first = try desk.request()
     let connection = try desk.takeDial()
@@ -213,7 +213,7 @@ import Testing
     #expect(desk.take() == [.run(first, on: connection)])
   }
 
-  @Test func theLastFailureTellsEverybodyWhoWaited() throws {
+  @Test func theLastFailureFailsAllWaitingRequests() throws {
     var desk = Desk()
     let requestIDs = try (0..<2).map { _ in try desk.request() }
     let dials = desk.take().compactMap(\.dialed)
@@ -223,7 +223,7 @@ import Testing
     #expect(desk.take() == requestIDs.map { .fail($0, .dialFailed) } + [.forget(desk.endpoint)])
   }
 
-  @Test func whoCameAfterTheFailedDialGetsAnother() throws {
+  @Test func aRequestAfterTheFailedDialGetsAnother() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let first = try desk.request()
     let dial = try desk.takeDial()
@@ -237,7 +237,7 @@ import Testing
   }
 
   /// If a server accepts some connections and refuses more, requests wait for those it has accepted.
-  @Test func nobodyFailsWhileAConnectionServes() throws {
+  @Test func noRequestFailsWhileAConnectionServes() throws {
     var desk = Desk()
     let served = try desk.idleConnection()
     let first = try desk.request()
@@ -261,9 +261,9 @@ import Testing
 
   /// A failed dial is not repeated at once while another attempt hangs; otherwise it would be repeated without pause.
   @Test(arguments: [false, true], [false, true])
-  func aFailureIsNotRepeatedAtOnce(isOurs: Bool, wantsFresh: Bool) throws {
+  func aFailureIsNotRepeatedAtOnce(isOurs: Bool, needsFresh: Bool) throws {
     var desk = Desk { $0.totalMax = 2 }
-    for _ in 0..<3 { _ = try desk.request { $0.wantsFresh = wantsFresh } }
+    for _ in 0..<3 { _ = try desk.request { $0.needsFresh = needsFresh } }
     let actions = desk.take()
     guard actions.count == 2, case .dial(let failing, _) = actions[1] else { throw Unexpected(actions: actions) }
     desk.failed(failing, isOurs: isOurs)
@@ -303,7 +303,7 @@ import Testing
     #expect(desk.machine.connectionCount == 2)
   }
 
-  @Test func whoIsHeldUpByTheTotalLimitGoesOnWhenThereIsRoom() throws {
+  @Test func aRequestAtTheTotalLimitContinuesWhenThereIsRoom() throws {
     var desk = Desk { $0.totalMax = 1 }
     _ = try desk.request()
     let first = try desk.takeDial()
@@ -387,7 +387,7 @@ import Testing
     desk.machine.connectionClosed(dials[1], now: desk.now, into: &desk.actions)
     // The other idle connection may be dead as well.
     let again = try desk.request {
-      $0.wantsFresh = true
+      $0.needsFresh = true
       $0.sequenceNumber = requestID.sequenceNumber
     }
     let fresh = try desk.takeDial()
@@ -398,7 +398,7 @@ import Testing
   @Test func anIdleConnectionMakesRoomForAFreshOne() throws {
     var desk = Desk { $0.perEndpointMax = 1 }
     let idle = try desk.idleConnection()
-    _ = try desk.request { $0.wantsFresh = true }
+    _ = try desk.request { $0.needsFresh = true }
     let actions = desk.take()
     #expect(actions.first == .close(idle))
     #expect(actions.last?.dialed != nil)

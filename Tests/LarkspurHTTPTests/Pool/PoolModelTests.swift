@@ -18,7 +18,7 @@ import Testing
     /// The endpoint of each waiting request.
     var waiting: [PoolMachine.RequestID: Int] = [:]
     /// All requests so far that need a connection which has not served before.
-    var wantingFresh: Set<PoolMachine.RequestID> = []
+    var freshWaiting: Set<PoolMachine.RequestID> = []
     var connections: [PoolMachine.ConnectionID: (state: Connection, endpoint: Int)] = [:]
     var isShutDown = false
 
@@ -94,12 +94,12 @@ import Testing
         var demand = PoolMachine.Demand()
         demand.priority = UInt8.random(in: 127...129, using: &random)
         demand.isPipelinable = Bool.random(using: &random)
-        demand.wantsFresh = Int.random(in: 0..<10, using: &random) == 0
-        if !demand.wantsFresh, Bool.random(using: &random) {
+        demand.needsFresh = Int.random(in: 0..<10, using: &random) == 0
+        if !demand.needsFresh, Bool.random(using: &random) {
           let taken = machine.took(endpoint, isPipelinable: demand.isPipelinable, now: now, into: &actions)
           if let taken {
             try #require(
-              !waiting.contains { $0.value == index && !wantingFresh.contains($0.key) }, "somebody else was first")
+              !waiting.contains { $0.value == index && !freshWaiting.contains($0.key) }, "somebody else was first")
             let connection = try #require(connections[taken.id], "a connection was taken that is gone")
             try #require(connection.state == .open(inFlight: 0) && connection.endpoint == index)
             connections[taken.id]?.state = .open(inFlight: 1)
@@ -113,7 +113,7 @@ import Testing
           actions = []
         }
         let requestID = machine.requested(endpoint, demand, now: now, into: &actions)
-        if demand.wantsFresh, let requestID { wantingFresh.insert(requestID) }
+        if demand.needsFresh, let requestID { freshWaiting.insert(requestID) }
         return try apply(actions, asking: (try #require(requestID), index))
       case 35..<42:
         guard
@@ -152,7 +152,7 @@ import Testing
         now = now.advanced(by: .milliseconds(Int.random(in: 0..<3_000, using: &random)))
         machine.timerFired(now: now, into: &actions)
       default:
-        machine.presentConnectionsUnwanted(into: &actions)
+        machine.connectionsOutdated(into: &actions)
       }
       try apply(actions)
     }

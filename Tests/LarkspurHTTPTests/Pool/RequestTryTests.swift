@@ -14,7 +14,7 @@ import Testing
     var hasReceived = false
     var holdsBody = false
     /// The ends after which the request may be sent once more.
-    let ends: Set<RequestTry.End>
+    let ends: Set<RequestTry.Outcome>
   }
 
   static let rows = [
@@ -40,7 +40,7 @@ import Testing
     attempt.followsIdleTime = row.followsIdleTime
     attempt.hasReceived = row.hasReceived
     attempt.holdsBody = row.holdsBody
-    let ends: [RequestTry.End] = [.unsent, .lost, .refusedAsLate, .failed]
+    let ends: [RequestTry.Outcome] = [.unsent, .lost, .refusedAsLate, .failed]
     #expect(Set(ends.filter(attempt.mayBeRepeated)) == row.ends)
   }
 }

@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test func reasonsAreTold() {
+  @Test func reasonsAreDistinct() {
     let messages = Self.refusals.map { "\(SOCKSError.refused($0.refusal))" }
     #expect(Set(messages).count == messages.count)
   }

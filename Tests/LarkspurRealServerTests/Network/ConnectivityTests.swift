@@ -143,7 +143,7 @@ import Testing
     #expect(change?.isOnline == false)
   }
 
-  @Test func whoHasCancelledIsNotCalled() async throws {
+  @Test func aCancelledObserverIsNotCalled() async throws {
     let watch = try Watch(hosts.client)
     let calls = Calls()
     let cancelled = watch.monitor.observe { _ in calls.add() }

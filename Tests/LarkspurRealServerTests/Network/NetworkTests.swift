@@ -117,7 +117,7 @@ import Testing
   /// If the cable is unplugged during transfers, without a report, the deadlines end them. After it is plugged in
   /// again, the next requests use new connections.
   @Test func theLinkGoesDownInMidTransfer() async throws {
-    try hosts.neverGiveUp()
+    try hosts.keepResolvingAddresses()
     let server = try hosts.start()
     let proceed = TestServer.Signal()
     server.route(
@@ -158,7 +158,7 @@ import Testing
 
   /// A short outage has no effect: TCP repeats the lost segments.
   @Test func theLinkComesBackInTime() async throws {
-    try hosts.neverGiveUp()
+    try hosts.keepResolvingAddresses()
     let server = try hosts.start()
     let proceed = TestServer.Signal()
     server.route(
@@ -192,7 +192,7 @@ import Testing
 
   /// An outage does not end idle connections. Requests on them end by their deadlines, and so do the connections.
   @Test func anOutageWhileConnectionsAreIdle() async throws {
-    try hosts.neverGiveUp()
+    try hosts.keepResolvingAddresses()
     let server = try hosts.start()
     let load = try hosts.load()
     let route = Route(host: "10.9.0.2", port: UInt16(server.port))

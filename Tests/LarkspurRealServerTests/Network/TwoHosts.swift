@@ -34,7 +34,7 @@ struct TwoHosts {
 
   /// Makes the client's machine ask for the server's hardware address again and again during an outage. By default it
   /// gives up after three seconds, and connections fail even when the cable is plugged in again.
-  func neverGiveUp() throws {
+  func keepResolvingAddresses() throws {
     try client.set("ipv4/neigh/cable/retrans_time_ms", to: "50")
     try client.set("ipv4/neigh/cable/mcast_solicit", to: "10000")
   }

@@ -49,7 +49,7 @@ import Testing
     probe.wait()
   }
 
-  @Test func whoDoesNotWaitFails() throws {
+  @Test func aTaskThatDoesNotWaitFails() throws {
     try hosts.client.ip("link set cable down")
     let probe = try start("impatient", "http://10.9.0.2:9/get", says: "failed")
     #expect(!probe.greeting.contains("waiting"))

@@ -149,8 +149,8 @@ import Testing
         NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
       ])
     // nginx answers a client without a certificate with 400.
-    let nobody = SessionRecorder { $0.protectionSpace.serverTrust.map { URLCredential(trust: $0) } }
-    #expect(try await URLSession(configuration: .ephemeral).load(url, delegate: nobody).status == 400)
+    let anonymous = SessionRecorder { $0.protectionSpace.serverTrust.map { URLCredential(trust: $0) } }
+    #expect(try await URLSession(configuration: .ephemeral).load(url, delegate: anonymous).status == 400)
 
     // Default handling uses the storage's default identity, and so does a load without a delegate.
     let configuration = URLSessionConfiguration.ephemeral
@@ -160,7 +160,7 @@ import Testing
     configuration.urlCredentialStorage?.setDefaultCredential(
       URLCredential(identity: identity, certificates: nil, persistence: .forSession), for: space)
     let stored = URLSession(configuration: configuration)
-    #expect(try await stored.load(url, delegate: nobody).status == 200)
+    #expect(try await stored.load(url, delegate: anonymous).status == 200)
     configuration.tlsTrustSettings.roots = .only([
       try #require(TLSCertificate(Data(authorities.root.rootCertificateDER)))
     ])

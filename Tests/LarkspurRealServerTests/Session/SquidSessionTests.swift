@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func nobodysCredentials() async throws {
+  @Test func missingCredentialsFail() async throws {
     let proxy = try RealProxy(.squid)
     #expect(try await session(proxy).load(url(plain)).status == 407)
     await #expect(throws: URLError.self) { try await session(proxy).load(url(secure), delegate: recorder()) }

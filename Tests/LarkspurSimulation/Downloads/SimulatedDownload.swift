@@ -179,7 +179,7 @@ final class SimulatedDownload {
     }
   }
 
-  private func finish(_ number: Int, _ end: SimulatedMirror.Response.End) {
+  private func finish(_ number: Int, _ end: SimulatedMirror.Response.BodyEnd) {
     guard end == .complete else { return self.end(number, .failed(isOfConnection: true)) }
     self.end(number, lanes[number]?.digest?.isMatched() == false ? .badDigest : .complete)
   }

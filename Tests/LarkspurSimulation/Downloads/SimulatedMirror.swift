@@ -85,13 +85,13 @@ struct SimulatedMirror {
 
   /// A response, as far as a client sees it: the head, and the body with its end.
   struct Response {
-    enum End { case complete, cut, stalled }
+    enum BodyEnd { case complete, cut, stalled }
 
     var status = 200
     /// The fields, with names in lower case.
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
-    var end = End.complete
+    var end = BodyEnd.complete
     /// Whether the body hides its wrong bytes from the rules.
     var isLie = false
 

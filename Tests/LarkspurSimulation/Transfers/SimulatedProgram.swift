@@ -70,12 +70,12 @@ final class SimulatedProgram {
     if runner?.inputs.isEmpty == false { steps.append(.execute) }
     guard !steps.isEmpty else { return false }
     switch world.draw.pick(steps) {
-    case .act: carryOut(actions.removeFirst())
+    case .act: perform(actions.removeFirst())
     case .call: make(calls.removeFirst())
     case .happen: happen(due.removeFirst())
     case .answer: answer(questions.removeFirst())
     case .receive: receive()
-    case .execute: runner?.carryOutNext()
+    case .execute: runner?.performNext()
     }
     return true
   }
@@ -159,7 +159,7 @@ final class SimulatedProgram {
     connection?.requests.append(.command(command))
   }
 
-  private func carryOut(_ action: SessionLinkMachine.Action) {
+  private func perform(_ action: SessionLinkMachine.Action) {
     world.note("program: \(Self.short(action))")
     switch action {
     case .pause: due.append(.pause)

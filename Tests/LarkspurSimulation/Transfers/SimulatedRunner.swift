@@ -84,7 +84,7 @@ final class SimulatedRunner {
 
   func takeOutput() -> Output? { outputs.isEmpty ? nil : outputs.removeFirst() }
 
-  private func tell(_ notice: TransferNotice) { outputs.append(.notice(notice)) }
+  private func report(_ notice: TransferNotice) { outputs.append(.notice(notice)) }
 
   private func record(_ task: Int) -> TransferRecord? { attempts[task]?.machine.record }
 
@@ -94,9 +94,9 @@ final class SimulatedRunner {
 
   // MARK: - Commands
 
-  func carryOutNext() {
+  func performNext() {
     switch inputs.removeFirst() {
-    case .command(let command): carryOut(command)
+    case .command(let command): perform(command)
     case .flush(let number):
       try? journal.sync()
       outputs.append(.flushed(number))
@@ -112,7 +112,7 @@ final class SimulatedRunner {
     }
   }
 
-  private func carryOut(_ command: TransferCommand) {
+  private func perform(_ command: TransferCommand) {
     if case .create(let record) = command {
       world.note("runner: create \(record.short)")
     } else {
@@ -219,7 +219,7 @@ final class SimulatedRunner {
   private func ask(_ question: TransferQuestion, _ task: Int) {
     lastQuestion += 1
     questions[lastQuestion] = task
-    tell(.question(lastQuestion, task: task, question))
+    report(.question(lastQuestion, task: task, question))
   }
 
   private func answered(_ question: UInt64, of task: Int, _ answer: TransferAnswer) {
@@ -245,7 +245,7 @@ final class SimulatedRunner {
   }
 
   private func load(_ task: Int) {
-    if attempts[task]?.machine.began() == true, let record = record(task) { tell(.changed(record)) }
+    if attempts[task]?.machine.began() == true, let record = record(task) { report(.changed(record)) }
     attempts[task]?.hasPassed = false
     if record(task)?.kind == .download {
       apply(.contentFile(isThere: true), to: task)
@@ -277,7 +277,7 @@ final class SimulatedRunner {
       do { try load.file?.append(Array(piece)) } catch { return fail(task) }
       load.offset += piece.count
       attempts[task]?.load = load
-      if world.draw.chance(1, of: 4) { tell(.progress(task: task, counts(task, received: load.offset))) }
+      if world.draw.chance(1, of: 4) { report(.progress(task: task, counts(task, received: load.offset))) }
       if world.draw.chance(1, of: 3) { checkpoint(task, load) }
     } else {
       _ = stop(task)
@@ -341,7 +341,7 @@ final class SimulatedRunner {
     if let load = stop(task), load.file != nil { checkpoint(task, load) }
     attempts[task]?.machine.failed(delay: nil, fraction: 0.5, at: world.moment)
     write(task)
-    if let record = record(task) { tell(.changed(record)) }
+    if let record = record(task) { report(.changed(record)) }
     begin(task)
   }
 
@@ -359,7 +359,7 @@ final class SimulatedRunner {
     let isFileUnused = attempts[task]?.machine.ended(failure) == true
     write(task)
     if isFileUnused { try? world.disk.remove(TransferFileName.content(of: task)) }
-    if let record = record(task) { tell(.changed(record)) }
+    if let record = record(task) { report(.changed(record)) }
   }
 
   private func apply(_ event: TransferTask.Event, to task: Int) { attempts[task]?.machine.task.apply(event) }

@@ -105,8 +105,8 @@ final class SimulatedService {
     }
     guard !steps.isEmpty else { return false }
     switch world.draw.pick(steps) {
-    case .act: carryOut(actions.removeFirst())
-    case .execute: runner?.carryOutNext()
+    case .act: perform(actions.removeFirst())
+    case .execute: runner?.performNext()
     case .takeOutput: takeOutput()
     case .deliver(let number): deliver(number)
     case .read(let number, let connection): read(number, connection)
@@ -157,7 +157,7 @@ final class SimulatedService {
 
   // MARK: - Actions
 
-  private func carryOut(_ action: ServedSessionMachine.Action) {
+  private func perform(_ action: ServedSessionMachine.Action) {
     world.note("service: \(Self.short(action))")
     switch action {
     case .say(let visit, let word): say(visit, word)

@@ -15,7 +15,7 @@ import Testing
 
   /// CVE-2022-27775: an address with another zone is another server, so that no session of one is resumed with the
   /// other.
-  @Test func zonesAreToldApart() {
+  @Test func zonesAreDistinct() {
     let keys = ["fe80::1", "fe80::1%eth0", "fe80::1%eth1"].compactMap(ServerName.init).map {
       SessionKey(server: $0, port: 443)
     }

@@ -30,7 +30,7 @@ import Testing
     if target != "/lie/5" { #expect(try client.get("/status/200").text == "{\"status\":200}\n") }
   }
 
-  @Test func headTellsTheLength() throws {
+  @Test func headHasTheLength() throws {
     try client.request("HEAD", "/bytes/1234")
     #expect(try client.response(hasBody: false).field("Content-Length") == "1234")
   }
@@ -105,7 +105,7 @@ import Testing
     #expect(server.requestsReceived == 10)
   }
 
-  @Test func recordsTellEverything() throws {
+  @Test func recordsAreComplete() throws {
     try client.send("POST /post?x=%41 HTTP/1.1\r\nHost: test\r\nX-One:  two \r\nContent-Length: 2\r\n\r\nab")
     _ = try client.response()
     let request = try #require(server.requests.first)

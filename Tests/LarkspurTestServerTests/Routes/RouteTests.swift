@@ -11,7 +11,7 @@ import Testing
     client = try RawClient(server)
   }
 
-  @Test func getTellsWhatWasSent() throws {
+  @Test func getDescribesTheRequest() throws {
     let response = try client.get("/get?a=1&b=x%20y+z&a=2", "X-Test: one\r\nX-Test: two\r\n")
     #expect(response.status == 200)
     #expect(response.field("Content-Type") == "application/json")
@@ -21,7 +21,7 @@ import Testing
     #expect(response.text.contains(#""connection":1,"ordinal":1"#))
   }
 
-  @Test func postTellsTheBody() throws {
+  @Test func postDescribesTheBody() throws {
     try client.send(
       "POST /post HTTP/1.1\r\nHost: test\r\nContent-Type: application/x-www-form-urlencoded\r\n"
         + "Content-Length: 11\r\n\r\nq=a%26b&r=+")

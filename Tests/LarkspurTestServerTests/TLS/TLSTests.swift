@@ -67,15 +67,15 @@ import Testing
     #expect(try client(server).get("/get").status == 200)
   }
 
-  @Test func endsAreToldByTLSThenByTCP() throws {
+  @Test func endsAreSentByTLSThenByTCP() throws {
     let server = try TestServer(tls: .init(certificate: leaf))
     server.enqueue(
       [.send("a"), .close], [.send("b"), .closeWithoutNotify], [.send("c"), .closeNotify, .closeWithoutNotify],
       [.send("d"), .halfClose, .expectBytes("e")], [.send("f"), .reset])
-    for (text, isTold) in [("a", true), ("b", false), ("c", true), ("d", true)] {
+    for (text, isNotified) in [("a", true), ("b", false), ("c", true), ("d", true)] {
       let client = try client(server)
       #expect(try client.textToEnd() == text)
-      #expect(client.tls?.hasEnded == isTold)
+      #expect(client.tls?.hasEnded == isNotified)
       if text == "d" { try client.send("e") }
     }
     let last = try client(server)

@@ -55,7 +55,7 @@ import Testing
     .init(.flood(.pongs, count: 1), [], ""),
   ]
 
-  @Test(arguments: deviations) func isTold(_ deviation: Deviation) async throws {
+  @Test(arguments: deviations) func failureIsReported(_ deviation: Deviation) async throws {
     let server = try TestServer()
     let ready = TestServer.Signal()
     server.webSocket("/", [.wait(ready), deviation.step])

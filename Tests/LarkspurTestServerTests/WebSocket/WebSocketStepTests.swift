@@ -248,7 +248,7 @@ import Testing
     #expect(server.failures.isEmpty)
   }
 
-  @Test func floodWhoseAnswersAreRead() throws {
+  @Test func floodWithReadAnswers() throws {
     let (server, client) = try start([.flood(.pings(bytes: 125), count: 100_000), .drain])
     // Pings and pongs are 13 MB each way, more than the kernel's buffers take from sides that do not read.
     for _ in 1...100_000 {

@@ -149,7 +149,7 @@ import Testing
     #expect(fixture.journal().isEmpty)
   }
 
-  @Test func errorsThatStayAreTold() async throws {
+  @Test func permanentErrorsAreReported() async throws {
     let recorder = DownloadRecorder()
     let session = fixture.session(recorder)
     let task = session.downloadTask(with: try #require(URL(string: "ftp://example.com/file")))
@@ -502,7 +502,7 @@ import Testing
   }
 
   /// A thousand tasks that end at once, because their time is over, end one after the other.
-  @Test func manyTasksWhoseTimeIsOver() async throws {
+  @Test func manyExpiredTasks() async throws {
     let configuration = fixture.configuration()
     configuration.isDiscretionary = true
     configuration.timeoutIntervalForResource = 0.001

@@ -87,14 +87,14 @@ import Testing
     }
     #expect(received.withLock { $0 } == Self.size)
     #expect(Set(try fixture.ends()) == Set(names.map { "\($0) 0" }))
-    try checkThatAllIsToldOnce(fixture.history(), names)
+    try expectEachCallOnce(fixture.history(), names)
     try await checkThatNothingIsLeft(fixture, environment)
     return kills
   }
 
   /// A program that is killed between a call of its delegate and the acknowledgement gets the call once more, unless it
   /// had moved the file. There are no other repetitions.
-  private func checkThatAllIsToldOnce(_ history: [String], _ names: Set<String>) throws {
+  private func expectEachCallOnce(_ history: [String], _ names: Set<String>) throws {
     for name in names {
       let (moved, ended, confirmed) = ("moved \(name)", "ended \(name)", "confirmed \(name)")
       #expect(history.count { $0 == moved } <= 1 && history.count { $0 == confirmed } <= 1, "\(history)")

@@ -470,7 +470,7 @@ import Testing
   }
 
   /// While a task waits for another try its record says so, and no longer when it is loaded.
-  @Test func theTimeOfTheNextTryIsTold() async throws {
+  @Test func theTimeOfTheNextTryIsReported() async throws {
     fixture.server.enqueue([
       .expectRequest, .respond(TestServer.Response(status: 503, fields: ["Retry-After": "0"])), .expectRequest,
       .respond(.text("here")), .hang,

@@ -263,7 +263,7 @@ import Testing
     #expect(fixture.requests == 2)
   }
 
-  enum Ending: Sendable, CustomTestStringConvertible {
+  enum LoadOutcome: Sendable, CustomTestStringConvertible {
     /// The response came from the cache; nothing was sent.
     case stored
     /// The server was asked to validate the stored response.
@@ -277,9 +277,9 @@ import Testing
 
   struct PolicyCase: Sendable {
     var policy: URLRequest.CachePolicy
-    var none: Ending
-    var fresh: Ending
-    var stale: Ending
+    var none: LoadOutcome
+    var fresh: LoadOutcome
+    var stale: LoadOutcome
   }
 
   /// Tests every cache policy against an empty cache, a fresh entry and a stale entry. `reloadIgnoringCacheData` is
@@ -304,7 +304,7 @@ import Testing
           fixture.clock.advance(seconds: age)
         }
         let before = fixture.requests
-        let ending: Ending
+        let ending: LoadOutcome
         do {
           let loaded = try await fixture.load("/a", policy: isOfSession ? .useProtocolCachePolicy : row.policy)
           #expect(loaded.status == 200)
@@ -386,7 +386,7 @@ import Testing
 
   /// A background revalidation calls no delegate method and is not in the session's list of tasks, since the program
   /// did not create it.
-  @Test func nobodyHearsOfTheRevalidation() async throws {
+  @Test func aRevalidationCallsNoDelegate() async throws {
     let recorder = SessionRecorder()
     let fixture = try CacheFixture(delegate: recorder)
     let (arrived, proceed) = (TestServer.Signal(), TestServer.Signal())
@@ -489,7 +489,7 @@ import Testing
     #expect(fixture.requests == 2)
   }
 
-  @Test func aConditionOfTheProgramsOwnAndWhoComesNext() async throws {
+  @Test func aConditionalRequestAndTheNextRequest() async throws {
     fixture.serve("/a", ["Cache-Control": "max-age=10", "ETag": "\"tag\""])
     #expect(try await fixture.load("/a") == .init(200, "v1"))
     fixture.clock.advance(seconds: 20)

@@ -30,7 +30,7 @@ import Testing
     #expect(server.requestsReceived == 0)
   }
 
-  @Test func cachesOnTheWayAreTold() async throws {
+  @Test func cachesOnTheWayGetFields() async throws {
     _ = try await session.data(for: try request(.reloadIgnoringLocalAndRemoteCacheData))
     #expect(server.requests.last?.fields["Cache-Control"] == "no-cache")
     #expect(server.requests.last?.fields["Pragma"] == "no-cache")

@@ -20,7 +20,7 @@ import Testing
     #expect(NetworkAbsence(.resolutionFailed(host: "a.example", reason: "")) == .noName)
   }
 
-  @Test func somebodyWasThere() {
+  @Test func errorsOfAReachableServer() {
     for error in [
       failed(.connectionRefused), failed(.networkUnreachable, .connectionRefused), failed(.timedOut), failed(),
       .connectionLost(.awaitingHead, .connectionReset), .timedOut(.connecting), .cancelled, .connectionClosed,
@@ -42,7 +42,7 @@ import Testing
   }
 
   /// Background sessions always wait for connectivity, as Apple documents.
-  @Test func whoWaits() {
+  @Test func sessionsThatWait() {
     func waits(_ configuration: URLSessionConfiguration) -> Bool {
       SessionCore(configuration, delegate: nil, queue: nil).waitsForNetwork
     }

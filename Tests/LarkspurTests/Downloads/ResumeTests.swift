@@ -66,7 +66,7 @@ import Testing
 
   /// Cancelling a resumed download before it starts returns the original resume data, since its partial file is
   /// untouched.
-  @Test(.timeLimit(.minutes(1))) func whoCancelsBeforeItBeginsKeepsTheData() async throws {
+  @Test(.timeLimit(.minutes(1))) func cancellingBeforeTheStartKeepsTheData() async throws {
     let data = try await data()
     let session = URLSession(configuration: .ephemeral)
     #expect(await session.downloadTask(withResumeData: data).cancelByProducingResumeData() == data)

@@ -48,5 +48,5 @@ import Testing
     #expect(URLError.make(.badURL).transportError == nil && URLError(.cancelled).transportError == nil)
   }
 
-  @Test func nobodys() { #expect(underlying(.cancelled) == nil) }
+  @Test func errorsWithoutUnderlyingError() { #expect(underlying(.cancelled) == nil) }
 }

@@ -35,9 +35,9 @@ import Testing
   }
 
   @Test func whatFailedIsBeneath() throws {
-    let nobody = try #require(URL(string: "http://127.0.0.1:0/"))
-    let error = #expect(throws: CocoaError.self) { try Data(contentsOf: nobody) }
-    #expect(error?.code == .fileReadUnknown && error?.url == nobody)
+    let closed = try #require(URL(string: "http://127.0.0.1:0/"))
+    let error = #expect(throws: CocoaError.self) { try Data(contentsOf: closed) }
+    #expect(error?.code == .fileReadUnknown && error?.url == closed)
     #expect((error?.underlying as? URLError)?.code == .cannotConnectToHost)
   }
 

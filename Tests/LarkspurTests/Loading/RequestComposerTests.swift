@@ -196,7 +196,7 @@ import Testing
     ("zstd, *", "identity"), ("GZIP , br", "GZIP"),
     ("br, identity;q=0", "identity"),
   ])
-  func codingsThatNobodyCanUndo(offer: String, sent: String) throws {
+  func codingsThatCannotBeDecoded(offer: String, sent: String) throws {
     let composer = RequestComposer(additional: ["accept-encoding": offer])
     let head = try #require(try head(composer, [:], RequestComposer.AdditionalFields()))
     #expect(head.contains("\r\naccept-encoding: \(sent)\r\n"))

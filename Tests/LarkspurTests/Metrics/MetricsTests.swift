@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test func aResponseThatIsNotWanted() async throws {
+  @Test func aRefusedResponse() async throws {
     let refuser = Refuser()
     let session = URLSession(configuration: .ephemeral, delegate: refuser, delegateQueue: nil)
     session.dataTask(with: try #require(URL(string: server.url("/bytes/1000")))).resume()

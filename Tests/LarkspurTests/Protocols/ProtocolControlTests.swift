@@ -21,7 +21,7 @@ import Testing
     #expect(script.events == ["start", "stop"])
   }
 
-  @Test func aProtocolThatIsHeldUpHoldsUpNobody() async throws {
+  @Test func aBlockedProtocolBlocksNoOther() async throws {
     let gate = DispatchSemaphore(value: 0)
     let script = try ScriptedProtocol.script { _ in gate.wait() }
     let delegate = RecordingDelegate()

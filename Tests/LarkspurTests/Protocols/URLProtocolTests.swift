@@ -61,7 +61,7 @@ import Testing
 
   /// A protocol may deliver no response. Neither the completion handler nor the delegate gets one then, as in
   /// Foundation.
-  @Test(arguments: ["", "hello"]) func aProtocolMayTellOfNoResponse(content: String) async throws {
+  @Test(arguments: ["", "hello"]) func aProtocolMayDeliverNoResponse(content: String) async throws {
     let script = try ScriptedProtocol.script {
       if !content.isEmpty { $0.load(content) }
       $0.finish()

@@ -72,7 +72,7 @@ import Testing
 
   /// A response that only one user may read is served from the cache to the same credential again, and to no other.
   /// Digest makes a different `Authorization` field for each request, so the cache cannot compare the fields.
-  @Test func whatOneMayReadIsServedAgainToWhomItWasFor() async throws {
+  @Test func aPrivateResponseIsServedToItsUserAgain() async throws {
     let server = try TestServer()
     server.route("GET", "/secret") { request in
       guard request.fields["authorization"]?.hasPrefix("Digest ") == true else {
@@ -116,7 +116,7 @@ import Testing
     #expect(delegate.asked.withLock { $0.count } == 1)
   }
 
-  @Test func theStoragesDefaultIsUsedWhereNobodyIsAsked() async throws {
+  @Test func theStoragesDefaultIsUsedWithoutADelegate() async throws {
     let server = try basicServer()
     let configuration = URLSessionConfiguration.ephemeral
     let space = URLProtectionSpace(
@@ -169,7 +169,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func a401ThatNobodyAnswersIsTheResult() async throws {
+  @Test func anUnanswered401IsTheResult() async throws {
     let server = try basicServer()
     let url = try #require(URL(string: server.url("/secret/one")))
     let (data, response) = try await URLSession(configuration: .ephemeral).data(from: url)

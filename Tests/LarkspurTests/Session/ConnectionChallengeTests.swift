@@ -67,7 +67,7 @@ import Testing
   }
 
   /// A delegate that ends the first task that it is asked about, and refuses the challenge for that reason.
-  private final class Ending: Counter, URLSessionTaskDelegate, @unchecked Sendable {
+  private final class ReleasingDelegate: Counter, URLSessionTaskDelegate, @unchecked Sendable {
     func urlSession(
       _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
       completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test func theAnswerForATaskThatEndedDoesNotCount() async throws {
-    let delegate = Ending()
+    let delegate = ReleasingDelegate()
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let challenges = challenges(of: session)
     let url = try #require(URL(string: "https://a.example/"))
@@ -157,7 +157,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func aConnectionThatNobodyWantsWaitsNoLonger() async {
+  @Test func anAbandonedConnectionWaitsNoLonger() async {
     let delegate = OfTask()
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let challenges = challenges(of: session)

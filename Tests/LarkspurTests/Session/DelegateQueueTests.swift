@@ -67,7 +67,7 @@ import Testing
   }
 
   /// Calls submitted before the first use of the operation queue run before the later ones, which are operations.
-  @Test func whoAsksForTheQueueChangesNoOrder() async {
+  @Test func usingTheQueueChangesNoOrder() async {
     let queue = DelegateQueue(nil)
     let gate = DispatchSemaphore(value: 0)
     let order = Mutex<[Int]>([])
@@ -136,7 +136,7 @@ import Testing
   /// If the program cancels the operation of a delegate call, that call is dropped, and the task and the session
   /// complete anyway.
   @Test(arguments: ["/bytes/100", "/redirect/1"])
-  func operationsThatAreCancelledKeepNobodyWaiting(path: String) async throws {
+  func cancelledOperationsBlockNoTask(path: String) async throws {
     let queue = WatchedQueue()
     queue.maxConcurrentOperationCount = 1
     queue.isSuspended = true
@@ -154,7 +154,7 @@ import Testing
   }
 
   /// If the program cancels all operations, async calls that depend on the queue return nevertheless.
-  @Test func operationsThatAreCancelledLeaveNobodyWaiting() async throws {
+  @Test func cancelledOperationsBlockNoAsyncCall() async throws {
     let queue = WatchedQueue()
     queue.maxConcurrentOperationCount = 1
     let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)

@@ -85,7 +85,7 @@ import Testing
   /// Requests through a proxy are not pipelined, even if the program asks for pipelining: bytes that an origin sends
   /// after its response would be taken for another origin's response. Here the requests wait for each other, and every
   /// response is followed by an extra one.
-  @Test(arguments: [true, false]) func surplusAnswers(isConfigurations: Bool) async throws {
+  @Test(arguments: [true, false]) func unrequestedAnswers(isConfigurations: Bool) async throws {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
     let lures = (0..<2).map { _ in
       [TestServer.Step.expectRequest, .send(answer + "1" + answer + "2"), .expectClose] as TestServer.Script

@@ -5,7 +5,7 @@ import Testing
 
 /// A malicious or broken server, and the only correct result of a request to it.
 struct HostileServer: Sendable, CustomTestStringConvertible {
-  enum End: Hashable, Sendable {
+  enum Outcome: Hashable, Sendable {
     case response(status: Int, body: String)
     case failure(URLError.Code)
   }
@@ -27,7 +27,7 @@ struct HostileServer: Sendable, CustomTestStringConvertible {
   /// Whether the URL has a user and a password.
   var hasUser = false
   var timeout = 60.0
-  let end: End
+  let end: Outcome
   /// The scripts of the first connections, in order. Later connections behave well.
   let scripts: [TestServer.Script]
   /// The response on all other connections, or `nil` for a good response.
@@ -36,7 +36,7 @@ struct HostileServer: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 
   init(
-    _ name: String, _ way: Way = .data, timeout: Double = 60, user: Bool = false, ends end: End,
+    _ name: String, _ way: Way = .data, timeout: Double = 60, user: Bool = false, ends end: Outcome,
     _ scripts: [TestServer.Step]...
   ) {
     self.name = name
@@ -54,7 +54,7 @@ struct HostileServer: Sendable, CustomTestStringConvertible {
 
   static let ok = "HTTP/1.1 200 OK\r\n"
   static let good = ok + "Content-Length: 4\r\n\r\ngood"
-  static let isGood = End.response(status: 200, body: "good")
+  static let isGood = Outcome.response(status: 200, body: "good")
 }
 
 extension HostileServer {
@@ -381,7 +381,7 @@ extension HostileServer {
       answering(ok + "Content-Encoding: rot13\r\nContent-Length: 4\r\n\r\ngood", then: .serveRoutes)),
   ]
 
-  private init(_ name: String, user: Bool = false, always text: String, ends end: End) {
+  private init(_ name: String, user: Bool = false, always text: String, ends end: Outcome) {
     self.name = name
     hasUser = user
     self.end = end

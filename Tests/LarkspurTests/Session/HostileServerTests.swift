@@ -50,13 +50,13 @@ import Testing
 
   private func end(
     of hostile: HostileServer, at server: TestServer, in session: URLSession
-  ) async throws -> HostileServer.End {
+  ) async throws -> HostileServer.Outcome {
     try await end(of: hostile, at: server.url("/"), in: session)
   }
 
   private func end(
     of hostile: HostileServer, at text: String, in session: URLSession
-  ) async throws -> HostileServer.End {
+  ) async throws -> HostileServer.Outcome {
     let url = hostile.hasUser ? text.replacing("http://", with: "http://user:password@") : text
     var request = URLRequest(url: try #require(URL(string: url)), timeoutInterval: hostile.timeout)
     do {

@@ -61,7 +61,7 @@ import Testing
     #expect(session.delegate == nil)
   }
 
-  @Test func aResponseOfNobodys() throws {
+  @Test func aResponseWithoutURL() throws {
     let response = URLResponse()
     #expect(response.url == nil)
     #expect(response.mimeType == nil)
@@ -105,7 +105,7 @@ import Testing
     #expect(response.textEncodingName == "utf-8")
   }
 
-  @Test func anHTTPResponseOfNobodysIsGood() {
+  @Test func anHTTPResponseWithoutURLIsGood() {
     let response = HTTPURLResponse()
     #expect(response.statusCode == 200)
     #expect(response.url == nil)

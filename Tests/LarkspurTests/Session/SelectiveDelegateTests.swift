@@ -26,7 +26,7 @@ import Testing
     }
 
     init(
-      wanting wanted: Set<URLSessionDelegateCall>, whenResumed: (@Sendable (URLSessionTask) -> Void)? = nil
+      choosing wanted: Set<URLSessionDelegateCall>, whenResumed: (@Sendable (URLSessionTask) -> Void)? = nil
     ) {
       state = Mutex(State(wanted: wanted))
       self.whenResumed = whenResumed
@@ -37,7 +37,7 @@ import Testing
 
     var events: [String] { state.withLock { $0.events } }
 
-    func want(_ call: URLSessionDelegateCall) { state.withLock { _ = $0.wanted.insert(call) } }
+    func choose(_ call: URLSessionDelegateCall) { state.withLock { _ = $0.wanted.insert(call) } }
 
     func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
       state.withLock { $0.wanted.contains(call) }
@@ -110,15 +110,15 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func whatIsNotWantedIsNotCalled() async throws {
+  @Test func callsNotChosenAreNotMade() async throws {
     let server = try server()
-    let delegate = Chooser(wanting: [])
+    let delegate = Chooser(choosing: [])
     await run(delegate, URLRequest(url: try #require(URL(string: server.url("/elsewhere")))))
     #expect(delegate.events == ["resume", "data 300000", "metrics", "end"])
     var form = URLRequest(url: try #require(URL(string: server.url("/form"))))
     form.httpMethod = "POST"
     form.httpBody = Data("a=b".utf8)
-    let other = Chooser(wanting: [])
+    let other = Chooser(choosing: [])
     await run(other, form)
     #expect(other.events == ["resume", "data 6", "metrics", "end"])
   }
@@ -129,7 +129,7 @@ import Testing
     server.route("GET", "/hang", script: [.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"), .hang])
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = 1
-    let session = URLSession(configuration: .ephemeral, delegate: Chooser(wanting: []), delegateQueue: queue)
+    let session = URLSession(configuration: .ephemeral, delegate: Chooser(choosing: []), delegateQueue: queue)
     let task = session.downloadTask(with: try #require(URL(string: server.url("/hang"))))
     task.resume()
     let isOnQueue = await withCheckedContinuation { continuation in
@@ -139,9 +139,9 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func whatIsWantedIsCalled() async throws {
+  @Test func chosenCallsAreMade() async throws {
     let server = try server()
-    let delegate = Chooser(wanting: [.response, .redirection, .didReceiveData])
+    let delegate = Chooser(choosing: [.response, .redirection, .didReceiveData])
     await run(delegate, URLRequest(url: try #require(URL(string: server.url("/elsewhere")))))
     #expect(delegate.events.prefix(3) == ["resume", "redirection", "response"])
     let pieces = delegate.events.filter { $0.hasPrefix("data") }.compactMap { Int($0.dropFirst(5)) }
@@ -151,7 +151,7 @@ import Testing
     var form = URLRequest(url: try #require(URL(string: server.url("/form"))))
     form.httpMethod = "POST"
     form.httpBody = Data("a=b".utf8)
-    let other = Chooser(wanting: [.sentBody])
+    let other = Chooser(choosing: [.sentBody])
     await run(other, form)
     #expect(other.events == ["resume", "sent", "data 6", "metrics", "end"])
   }
@@ -166,20 +166,20 @@ import Testing
         return response
       }
     }
-    let delegate = Chooser(wanting: wanted)
+    let delegate = Chooser(choosing: wanted)
     var request = URLRequest(url: try #require(URL(string: server.url("/hints"))))
     if hasBody {
       request.httpMethod = "POST"
       request.httpBody = Data("a=b".utf8)
     }
     await run(delegate, request)
-    let told = (hasBody && wanted == [.sentBody] ? ["sent"] : []) + (wanted == [.informationalResponse] ? ["103"] : [])
-    #expect(delegate.events == ["resume"] + told + ["data 6", "metrics", "end"])
+    let extra = (hasBody && wanted == [.sentBody] ? ["sent"] : []) + (wanted == [.informationalResponse] ? ["103"] : [])
+    #expect(delegate.events == ["resume"] + extra + ["data 6", "metrics", "end"])
   }
 
   @Test func aTaskWithADelegateOfItsOwnMakesAllCalls() async throws {
     let server = try server()
-    let (delegate, own) = (Chooser(wanting: []), Chooser(wanting: []))
+    let (delegate, own) = (Chooser(choosing: []), Chooser(choosing: []))
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let task = session.dataTask(with: try #require(URL(string: server.url("/elsewhere"))))
     task.delegate = own
@@ -199,7 +199,7 @@ import Testing
   @Test(arguments: ways)
   func theWayToTheQueue(wanted: Set<URLSessionDelegateCall>, isOnQueue: Bool) async throws {
     let server = try server()
-    let delegate = Chooser(wanting: wanted)
+    let delegate = Chooser(choosing: wanted)
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = 1
     delegate.queue = queue
@@ -211,12 +211,12 @@ import Testing
   }
 
   /// Each change of state is reported once, even if `resume` or `suspend` is called repeatedly.
-  @Test func resumingAndSuspendingIsTold() async throws {
+  @Test func resumingAndSuspendingIsReported() async throws {
     let server = try server()
     let signal = TestServer.Signal()
     let length = "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"
     server.route("GET", "/later", script: [.wait(signal), .send(length + String(repeating: "x", count: 300_000))])
-    let delegate = Chooser(wanting: [])
+    let delegate = Chooser(choosing: [])
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let task = session.dataTask(with: try #require(URL(string: server.url("/later"))))
     task.suspend()
@@ -241,7 +241,7 @@ import Testing
   @Test func aTaskRunsWhenItsDelegateHasHeardOfIt() async throws {
     let server = try server()
     let states = Mutex<[URLSessionTask.State]>([])
-    let delegate = Chooser(wanting: []) { task in
+    let delegate = Chooser(choosing: []) { task in
       // A second call of `resume` has no effect.
       task.resume()
       states.withLock { $0.append(task.state) }
@@ -255,10 +255,10 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func aTaskIsSuspendedByWhoHearsThatItWillRun() async throws {
+  @Test func aDelegateSuspendsATaskThatWillRun() async throws {
     let server = try server()
     let isFirst = Mutex(true)
-    let delegate = Chooser(wanting: []) { task in
+    let delegate = Chooser(choosing: []) { task in
       if isFirst.withLock({ exchange(&$0, with: false) }) { task.suspend() }
     }
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
@@ -273,9 +273,9 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func aTaskIsCancelledByWhoHearsThatItWillRun() async throws {
+  @Test func aDelegateCancelsATaskThatWillRun() async throws {
     let server = try server()
-    let delegate = Chooser(wanting: []) { $0.cancel() }
+    let delegate = Chooser(choosing: []) { $0.cancel() }
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
     task.resume()
@@ -289,7 +289,7 @@ import Testing
   /// With `prefersIncrementalDelivery` set to `false`, any delegate gets the content in one call.
   @Test func contentThatIsNotDeliveredAsItComesIsDeliveredWhole() async throws {
     let server = try server()
-    let delegate = Chooser(wanting: [.response, .redirection, .didReceiveData, .sentBody])
+    let delegate = Chooser(choosing: [.response, .redirection, .didReceiveData, .sentBody])
     let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
     let task = session.dataTask(with: try #require(URL(string: server.url("/long"))))
     task.prefersIncrementalDelivery = false

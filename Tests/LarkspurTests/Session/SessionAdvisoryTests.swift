@@ -94,7 +94,7 @@ import Testing
   /// The error's description, which people read, contains no secret. The URL is still in `userInfo`, since a program
   /// may need it.
   @Test("CVE-2023-0833: an error tells a secret")
-  func errorsTellNoSecrets() async throws {
+  func errorsContainNoSecrets() async throws {
     server.route("GET", "/away") { _ in
       .init(status: 302, fields: ["Location": "gopher://user:secret@a.example/"])
     }

@@ -119,7 +119,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func aTaskThatTellsItsEndIsNotListed() async throws {
+  @Test func aTaskThatReportsItsEndIsNotListed() async throws {
     let queue = OperationQueue()
     queue.maxConcurrentOperationCount = 2
     let session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: queue)
@@ -260,7 +260,7 @@ import Testing
     session.invalidateAndCancel()
   }
 
-  @Test func whoIsMoreImportantGoesFirst() async throws {
+  @Test func aTaskOfHigherPriorityGoesFirst() async throws {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = 1
     let recorder = SessionRecorder()

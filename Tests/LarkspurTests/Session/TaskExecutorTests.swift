@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func whoAwaitsThereStaysThere() async throws {
+  @Test func callsThatPreferTheLoopStayThere() async throws {
     let url = try url("/bytes/10")
     let file = try await withTaskExecutorPreference(session.taskExecutor) {
       for _ in 0..<3 {
@@ -101,9 +101,9 @@ import Testing
   }
 
   @Test func failuresAreThrownThere() async throws {
-    let nobody = try #require(URL(string: "mailto:nobody"))
+    let mail = try #require(URL(string: "mailto:nobody"))
     await withTaskExecutorPreference(session.taskExecutor) {
-      let error = await #expect(throws: URLError.self) { try await session.data(from: nobody) }
+      let error = await #expect(throws: URLError.self) { try await session.data(from: mail) }
       #expect(error?.code == .unsupportedURL && isOnLoop)
     }
   }
@@ -156,7 +156,7 @@ import Testing
   }
 
   /// A task that starts on the loop without preferring it resumes elsewhere.
-  @Test func whoOnlyBeginsThereGoesElsewhere() async throws {
+  @Test func callsThatOnlyStartThereResumeElsewhere() async throws {
     let url = try url("/bytes/10")
     let call = await withTaskExecutorPreference(session.taskExecutor) {
       Task.immediateDetached {

@@ -202,7 +202,7 @@ import Testing
     #expect(server.failures == [])
   }
 
-  @Test func aBodyThatNobodyTakes() async throws {
+  @Test func aBodyThatIsNotRead() async throws {
     server.enqueue([.expectHead, .hang])
     var request = try request("/x", timeout: 0.3)
     request.httpMethod = "POST"

@@ -47,7 +47,7 @@ import Testing
     #expect(recorder.events.contains(.completed(task.taskIdentifier, .unsupportedURL)))
   }
 
-  @Test func anErrorTellsTheResumeDataThatItHas() {
+  @Test func anErrorHasItsResumeData() {
     let data = Data("data".utf8)
     let error = URLError(.networkConnectionLost, userInfo: [NSURLSessionUploadTaskResumeData: data])
     #expect(error.uploadTaskResumeData == data)

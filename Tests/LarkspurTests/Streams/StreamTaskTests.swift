@@ -213,7 +213,7 @@ final class StreamTaskDelegate: NSObject, URLSessionStreamDelegate, URLSessionDa
     #expect(delegate.events.last == "error -999")
   }
 
-  @Test func nobodyListens() async throws {
+  @Test func noServerListens() async throws {
     let task = session.streamTask(withHostName: "127.0.0.1", port: 1)
     task.resume()
     await #expect(throws: URLError.self) { _ = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) }
@@ -222,7 +222,7 @@ final class StreamTaskDelegate: NSObject, URLSessionStreamDelegate, URLSessionDa
   }
 
   /// The time limit of the request counts during the TLS handshake.
-  @Test func nobodyAnswersTheHandshake() async throws {
+  @Test func theHandshakeIsNotAnswered() async throws {
     server.enqueue([.hang])
     let configuration = URLSessionConfiguration.ephemeral
     configuration.timeoutIntervalForRequest = 0.1

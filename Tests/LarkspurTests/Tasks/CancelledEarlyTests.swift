@@ -15,7 +15,7 @@ import Testing
 
   /// A task cancelled before its first `resume` reports its completion on `resume` (or after `unbegunEndDelay`, here an
   /// hour), so operations that the program added to the delegate queue before `resume` run first.
-  @Test func theEndIsToldWhenTheyAreResumed() async throws {
+  @Test func theEndIsReportedOnResume() async throws {
     let recorder = SessionRecorder()
     let session = session(recorder, waits: true)
     for round in 1...50 {
@@ -63,7 +63,7 @@ import Testing
     #expect((error as? URLError)?.code == .cancelled)
   }
 
-  @Test func theEndIsToldThoughNobodyResumesThem() async throws {
+  @Test func theEndIsReportedWithoutResume() async throws {
     let recorder = SessionRecorder()
     let task = session(recorder, waits: false).dataTask(with: try #require(url))
     task.cancel()

@@ -174,7 +174,7 @@ import Testing
     #expect(await outcome()?.text == "ok")
   }
 
-  enum End: CaseIterable {
+  enum WaitOutcome: CaseIterable {
     case answered
     case answeredOverAnother
     case cancelled
@@ -184,7 +184,7 @@ import Testing
 
   /// A load that waits for a connection is answered, cancelled and suspended like any other. The time of its request does
   /// not count.
-  @Test(arguments: End.allCases) func itWaitsForAConnection(_ end: End) async throws {
+  @Test(arguments: WaitOutcome.allCases) func itWaitsForAConnection(_ end: WaitOutcome) async throws {
     let (hasCome, mayAnswer) = (TestServer.Signal(), TestServer.Signal())
     let closes = end == .answeredOverAnother
     let fields = closes ? "Connection: close\r\n" : ""
@@ -290,7 +290,7 @@ import Testing
   }
 
   /// The load resumed first gets the connection first, even if it has a body that is not on the fast path.
-  @Test func nobodyIsOvertaken() async throws {
+  @Test func noLoadIsOvertaken() async throws {
     server.route("*", "/") { .text($0.method) }
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpMaximumConnectionsPerHost = 1

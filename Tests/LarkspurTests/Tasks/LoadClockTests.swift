@@ -151,7 +151,7 @@ import Testing
     clock.stopClock()
   }
 
-  @Test func aStoppedClockKeepsNobody() {
+  @Test func aStoppedClockLeavesNothing() {
     let (clock, expiries) = start(idle: .seconds(1), total: .seconds(1))
     clock.pauseClock()
     clock.stopClock()
@@ -186,7 +186,7 @@ import Testing
   }
 
   /// The first clock to expire can stop the other one, which then does not expire.
-  @Test func whoIsToldMayStopTheOthers() {
+  @Test func anExpiredClockMayStopTheOthers() {
     let (first, second) = (start(idle: .nanoseconds(1), total: nil), start(idle: .nanoseconds(1), total: nil))
     first.clock.expired = { second.clock.stopClock() }
     second.clock.expired = { first.clock.stopClock() }

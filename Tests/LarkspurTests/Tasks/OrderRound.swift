@@ -8,7 +8,7 @@ struct OrderRound: Sendable, CustomStringConvertible {
   enum Kind: CaseIterable { case data, download, upload, streamedUpload }
 
   /// The end of the server's response.
-  enum End: CaseIterable { case whole, cut, reset }
+  enum ResponseEnd: CaseIterable { case whole, cut, reset }
 
   /// The program's calls outside delegate methods.
   enum Call: CaseIterable { case suspend, resume, cancel, finish, invalidate, setDelegate, letServerGoOn, yield }
@@ -22,7 +22,7 @@ struct OrderRound: Sendable, CustomStringConvertible {
   var status: Int
   var pieces: [String]
   var isChunked: Bool
-  var end: End
+  var end: ResponseEnd
   /// The steps before which the server waits for the program.
   var waits: [Bool]
   var calls: [Call]
@@ -40,7 +40,7 @@ struct OrderRound: Sendable, CustomStringConvertible {
     let count = Int.random(in: 0..<5, using: &dice)
     pieces = (0..<count).map { number in String(repeating: "\(number)", count: number * 700 + 1) }
     isChunked = Bool.random(using: &dice)
-    end = Int.random(in: 0..<3, using: &dice) == 0 ? (End.allCases.randomElement(using: &dice) ?? .cut) : .whole
+    end = Int.random(in: 0..<3, using: &dice) == 0 ? (ResponseEnd.allCases.randomElement(using: &dice) ?? .cut) : .whole
     waits = (0..<12).map { _ in Int.random(in: 0..<4, using: &dice) == 0 }
     calls = (0..<Int.random(in: 0..<8, using: &dice)).map { _ in Self.rarely(Call.allCases, &dice) }
     deeds = [:]

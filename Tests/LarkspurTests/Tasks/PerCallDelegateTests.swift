@@ -92,20 +92,20 @@ import Testing
   }
 
   /// Updates for a slow delegate are combined into one, so that the network does not wait for the delegate.
-  @Test func whatIsUntold() {
-    let untold = CoalescedUpdates<ReceivedBytes>()
+  @Test func updatesAreCoalesced() {
+    let updates = CoalescedUpdates<ReceivedBytes>()
     func add(_ text: String, _ total: Int64) -> Bool {
-      untold.add(ReceivedBytes(data: Data(text.utf8), count: Int64(text.utf8.count), total: total))
+      updates.add(ReceivedBytes(data: Data(text.utf8), count: Int64(text.utf8.count), total: total))
     }
     #expect(add("ab", 2))
     #expect(!add("c", 3))
-    let piece = untold.take()
+    let piece = updates.take()
     #expect(piece?.data == Data("abc".utf8) && piece?.count == 3 && piece?.total == 3)
     #expect(!add("d", 4))
-    untold.dropped()
+    updates.dropped()
     #expect(add("e", 5))
-    #expect(untold.take()?.total == 5)
-    #expect(untold.take() == nil)
+    #expect(updates.take()?.total == 5)
+    #expect(updates.take() == nil)
     #expect(add("f", 6))
   }
 
@@ -145,7 +145,7 @@ import Testing
 
   /// The request's timeout does not run while the delegate decides about a redirection, and `response` is the
   /// redirection when it would be over.
-  @Test func aRedirectionThatNobodyAnswers() async throws {
+  @Test func anUnansweredRedirection() async throws {
     server.route("GET", "/moved") { _ in TestServer.Response(status: 302, fields: ["Location": "/there"]) }
     let silent = Silent()
     let configuration = URLSessionConfiguration.ephemeral

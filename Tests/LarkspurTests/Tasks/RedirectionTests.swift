@@ -158,7 +158,7 @@ import Testing
     #expect(try followed(302, "/next") { $0.mainDocumentURL = other }.mainDocumentURL == other)
   }
 
-  @Test func whereSomebodyComesFromInSecretIsNotToldInTheOpen() throws {
+  @Test func secureReferersAreNotSentToInsecureServers() throws {
     let referer: (inout URLRequest) -> Void = { $0.setValue("https://a.example/", forHTTPHeaderField: "Referer") }
     let open = try followed(302, "http://a.example/", from: "https://a.example/", referer)
     #expect(open.value(forHTTPHeaderField: "Referer") == nil)

@@ -65,7 +65,7 @@ import Testing
   /// Cancels a read after the stream was asked `count` times.
   ///
   /// - Parameter endRead: Makes a blocked read return after the cancellation.
-  private func giveUp<S: Watched>(
+  private func cancelRead<S: Watched>(
     _ make: (AsyncStream<Void>.Continuation) -> S, after count: Int, endRead: (S) async -> Void = { _ in }
   ) async {
     let (askings, asked) = AsyncStream<Void>.makeStream()
@@ -83,13 +83,13 @@ import Testing
   }
 
   /// A cancelled reader stops asking a stream without bytes.
-  @Test func aStreamThatHasNothingIsGivenUp() async { await giveUp(Empty.init, after: 2) }
+  @Test func aStreamWithoutBytesIsCancelled() async { await cancelRead(Empty.init, after: 2) }
 
   /// A cancelled reader closes a stream whose read blocks: the read would otherwise occupy a thread forever.
-  @Test func aStreamWhoseReadWaitsIsClosed() async { await giveUp(Pipe.init, after: 1) }
+  @Test func aStreamWithABlockedReadIsClosed() async { await cancelRead(Pipe.init, after: 1) }
 
   @Test func aReadyStreamIsNotClosedWhileItIsRead() async {
-    await giveUp(Ready.init, after: 1) { stream in
+    await cancelRead(Ready.init, after: 1) { stream in
       // 20 ms is longer than the reader waits for other streams (`lastReadMilliseconds`).
       await withCheckedContinuation { continuation in
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) { continuation.resume() }

@@ -215,7 +215,7 @@ import Testing
     }
   }
 
-  @Test func whoHasBeenElsewhereStaysThere() throws {
+  @Test func leavingTheOriginIsRemembered() throws {
     var machine = TaskMachine(try Self.request())
     for location in ["http://b.example/", "http://a.example/"] {
       guard case .askRedirection(_, let next) = machine.responseReceived(try Self.response(302, ["Location": location]))

@@ -128,7 +128,7 @@ import Testing
   }
 
   /// A protocol class that does not accept the target changes nothing.
-  @Test func aProtocolThatDoesNotWantIt() async throws {
+  @Test func aProtocolThatDeclinesIt() async throws {
     let server = try server(redirectingTo: "ht3p://localhost/")
     let url = try #require(URL(string: server.url("/a")))
     let error = await #expect(throws: URLError.self) {

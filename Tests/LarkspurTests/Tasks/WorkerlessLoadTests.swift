@@ -128,7 +128,7 @@ import Testing
         left = load
         let run = Task { try await session.core.run(load) }
         await Wait.until("the load waits") {
-          await load.engine.loop.run { load.giveUpWait != nil }
+          await load.engine.loop.run { load.cancelWait != nil }
         }
         run.cancel()
         _ = await run.result

@@ -134,9 +134,9 @@ import Testing
 
   // MARK: - Waiting
 
-  enum Ending: CaseIterable { case bytes, ownClose, otherClose }
+  enum WaitEnd: CaseIterable { case bytes, ownClose, otherClose }
 
-  @Test(arguments: Ending.allCases) func aReadWaits(for ending: Ending) async throws {
+  @Test(arguments: WaitEnd.allCases) func aReadWaits(for ending: WaitEnd) async throws {
     let pair = try Pair(4)
     async let read = Self.onAThread { pair.read(4) }
     await Task.yield()
@@ -148,7 +148,7 @@ import Testing
     #expect(await read == (ending == .bytes ? [1] : ending == .ownClose ? nil : []))
   }
 
-  @Test(arguments: Ending.allCases) func aWriteWaits(for ending: Ending) async throws {
+  @Test(arguments: WaitEnd.allCases) func aWriteWaits(for ending: WaitEnd) async throws {
     let pair = try Pair(2)
     #expect(pair.write([1, 2]) == 2)
     async let written = Self.onAThread { pair.write([3, 4, 5]) }

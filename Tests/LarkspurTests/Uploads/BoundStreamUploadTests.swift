@@ -93,7 +93,7 @@ import Testing
 
   enum Blocked: CaseIterable { case reader, writer }
 
-  private final class Ending: NSObject, StreamDelegate {
+  private final class FailureObserver: NSObject, StreamDelegate {
     var hasFailed = false
     func stream(_ stream: Stream, handle event: Stream.Event) { if event == .errorOccurred { hasFailed = true } }
   }
@@ -122,7 +122,7 @@ import Testing
       // The session waits for a second byte.
       case .reader:
         #expect(pair.writeAll([1]))
-        let ending = Ending()
+        let ending = FailureObserver()
         pair.output.delegate = ending
         pair.output.schedule(in: .current, forMode: .default)
         while !ending.hasFailed, RunLoop.current.run(mode: .default, before: .distantFuture) {}
@@ -159,7 +159,7 @@ import Testing
   }
 
   /// If the program closes its side before it has written the announced length, the task fails.
-  @Test func aWriterThatGivesUp() async throws {
+  @Test func aWriterThatCloses() async throws {
     let server = try TestServer()
     let pair = try Pair(64, isOpen: false)
     pair.output.open()

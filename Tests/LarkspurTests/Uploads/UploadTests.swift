@@ -117,16 +117,16 @@ import Testing
     let count = 100_000
     let recorder = SessionRecorder()
     let session = URLSession(configuration: .ephemeral, delegate: recorder, delegateQueue: nil)
-    let told = UploadRecorder()
+    let observer = UploadRecorder()
     var request = try request("/post")
     request.httpBodyStream = InputStream(data: Data(TestServer.content(count: count)))
     let task = session.dataTask(with: request)
-    task.delegate = told
+    task.delegate = observer
     task.resume()
     await recorder.waitForEnds()
     #expect(server.requests.last?.bodyCount == count && server.requests.last?.fields["content-length"] == nil)
     #expect(task.countOfBytesSent == Int64(count) && task.countOfBytesExpectedToSend == NSURLSessionTransferSizeUnknown)
-    let sent = told.sent.withLock { $0 }
+    let sent = observer.sent.withLock { $0 }
     #expect(sent.last?.total == Int64(count) && sent.reduce(0) { $0 + $1.bytes } == Int64(count))
     #expect(sent.allSatisfy { $0.bytes > 0 && $0.expected == NSURLSessionTransferSizeUnknown })
     let one = try #require(recorder.metrics.first?.transactionMetrics.first)
@@ -232,7 +232,7 @@ import Testing
     #expect(error?.code == .requestBodyStreamExhausted)
   }
 
-  @Test func aStreamThatBlocksHoldsNobodyUp() async throws {
+  @Test func aBlockedStreamBlocksNoOther() async throws {
     let pipe = Pipe()
     let bytes = TestServer.content(count: 100_000)
     var request = try request("/post")

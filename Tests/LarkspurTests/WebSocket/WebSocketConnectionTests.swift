@@ -92,7 +92,7 @@ import Testing
 
   /// The server's Close is read although messages have not been received: the conversation does not wait for its time
   /// limit.
-  @Test func aCloseBehindMessagesThatNobodyReceives() throws {
+  @Test func aCloseAfterMessagesThatAreNotReceived() throws {
     let connection = try open()
     peer.send(Self.first, Self.second)
     settle()

@@ -92,7 +92,7 @@ import Testing
         (isStarted, self.generation) = (true, generation)
       case .pass(let command):
         try #require(isMade && !isClosing, "a command for a runner that is gone")
-        carryOut(command)
+        perform(command)
       case .flush(let flush):
         let isNew = flushes.insert(flush).inserted
         try #require(isMade && !isClosing && isNew)
@@ -112,7 +112,7 @@ import Testing
       }
     }
 
-    private mutating func carryOut(_ command: TransferCommand) {
+    private mutating func perform(_ command: TransferCommand) {
       switch command {
       case .create(let record): running.insert(record.task)
       case .acknowledge(let task, _): ended.remove(task)

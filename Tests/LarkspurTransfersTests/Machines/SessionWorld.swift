@@ -113,7 +113,7 @@ struct SessionWorld {
   private mutating func step() {
     let kinds = isCalm ? 5 : 12
     switch Int.random(in: 0..<kinds, using: &generator) {
-    case 0: if !actions.isEmpty { carryOut(actions.removeFirst()) }
+    case 0: if !actions.isEmpty { perform(actions.removeFirst()) }
     case 1: receive()
     case 2: serve()
     case 3: makeCall()
@@ -189,7 +189,7 @@ struct SessionWorld {
     if runner?.inbox.isEmpty == false, let message = runner?.inbox.removeFirst() {
       switch message {
       case .flush(let number): runner?.sendQueue.append(.flushed(number))
-      case .command(let command): carryOut(command)
+      case .command(let command): perform(command)
       }
       return
     }
@@ -212,7 +212,7 @@ struct SessionWorld {
     runner?.sendQueue.append(.notice(.changed(record)))
   }
 
-  private mutating func carryOut(_ command: TransferCommand) {
+  private mutating func perform(_ command: TransferCommand) {
     switch command {
     case .create(let record): if journal[record.task] == nil { journal[record.task] = record }
     case .resume(let task): if journal[task]?.state == .suspended { journal[task]?.state = .running }
@@ -243,7 +243,7 @@ struct SessionWorld {
     if runner?.isDead == false { runner?.inbox.append(message) }
   }
 
-  private mutating func carryOut(_ action: SessionLinkMachine.Action) {
+  private mutating func perform(_ action: SessionLinkMachine.Action) {
     if isFinished, isReleased == isMarked, machine.state == .closed {
       if case .confirmFlush = action {} else { complain("\(action) after the end") }
     }

@@ -84,7 +84,7 @@ final class ScriptedLink: TransferLink {
     if isPrompt { completion() } else { completions.add(completion) }
   }
 
-  func tell(_ notice: TransferNotice) {
+  func report(_ notice: TransferNotice) {
     let notify = state.withLock { state in
       if state.notify == nil { state.before.append(notice) }
       return state.notify
@@ -137,7 +137,7 @@ final class TestService: @unchecked Sendable {
   let ended = Happenings<String>()
   let launched = Happenings<TransferSession>()
   /// The reasons for which servers have ended.
-  let ends = Happenings<TransferServer.End>()
+  let ends = Happenings<TransferServer.Exit>()
   /// Gets a member when `run` returns.
   let stopped = Happenings<Bool>()
   private let links = Mutex<[Made]>([])

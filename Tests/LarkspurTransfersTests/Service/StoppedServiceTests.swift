@@ -18,7 +18,7 @@ import Testing
       address: .unix(path: "\(service.directory)/\(TransferLocation.socket)"), backlog: 0)
   }
 
-  @Test func theUserIsTold() throws {
+  @Test func anAdministratorFails() throws {
     let administrator = TransferAdministrator(directory: service.directory, timeout: .milliseconds(1))
     #expect(throws: silence) { try administrator.sessions() }
     withExtendedLifetime(listener) {}
@@ -35,7 +35,7 @@ import Testing
     #expect(try administrator.change(.pause, directory: "/d", tasks: .all) == nil)
   }
 
-  @Test func aProgramIsTold() throws {
+  @Test func aProgramFails() throws {
     #expect(throws: silence) {
       try TransferClient(service.session(), directory: service.directory, timeout: .milliseconds(1))
     }

@@ -89,7 +89,7 @@ import Testing
     let session = Self.session(service)
     var client: TransferClient? = try TransferClient(session, directory: service.directory)
     let notices = client?.collected()
-    service.link?.tell(.changed(Self.end))
+    service.link?.report(.changed(Self.end))
     try notices?.wait(for: 1)
     #expect(service.launched.all.isEmpty)
     withExtendedLifetime(client) {}

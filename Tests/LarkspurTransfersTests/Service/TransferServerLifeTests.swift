@@ -139,10 +139,10 @@ import Testing
     // Far more than the socket takes: the runner is not held up.
     for number in 1...100_000 {
       counts.received = Int64(number)
-      link.tell(.progress(task: 1 + number % 50, counts))
+      link.report(.progress(task: 1 + number % 50, counts))
     }
     let end = Fixture.plain(.completed, task: 7, events: [.completed])
-    link.tell(.changed(end))
+    link.report(.changed(end))
     // Other programs are served meanwhile.
     _ = try service.client("b")
     // The program reads at last: each task's latest state comes.
@@ -174,7 +174,7 @@ import Testing
     // Together far more than the socket takes.
     challenge.realm = String(repeating: "x", count: 2_000)
     let link = try #require(service.link)
-    for task in 1...tasks { link.tell(.question(UInt64(task), task: task, .challenge(challenge))) }
+    for task in 1...tasks { link.report(.question(UInt64(task), task: task, .challenge(challenge))) }
     var asked: [Int] = []
     while asked.count < tasks, case .notice(.question(_, let task, _)) = try reader.next() { asked.append(task) }
     #expect(asked == Array(1...tasks))
@@ -293,7 +293,7 @@ import Testing
     let expected: [TransferNotice] = [
       .changed(Fixture.plain(.canceling)), .changed(Fixture.plain(.running, task: 2)),
     ]
-    try notices.wait { told in expected.allSatisfy(told.contains) }
+    try notices.wait { received in expected.allSatisfy(received.contains) }
     #expect(throws: TransferLinkError.self) { try administrator.change(.pause, directory: "/none", tasks: .all) }
   }
 

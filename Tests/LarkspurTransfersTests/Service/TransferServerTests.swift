@@ -22,7 +22,7 @@ import Testing
     #expect(try link.commands.wait(for: Fixture.commands.count) == Fixture.commands)
     let notices = client.collected()
     for notice in Fixture.notices {
-      link.tell(notice)
+      link.report(notice)
       try notices.wait { $0.last == notice }
     }
     #expect(notices.all == Fixture.notices)
@@ -36,7 +36,7 @@ import Testing
     let client = try service.client()
     var counts = TransferRecord.Counts()
     counts.received = 5
-    service.link?.tell(.progress(task: 1, counts))
+    service.link?.report(.progress(task: 1, counts))
     #expect(try client.collected().wait(for: 1) == [.progress(task: 1, counts)])
   }
 
@@ -63,7 +63,7 @@ import Testing
     #expect(try link?.commands.wait(for: 1) == [.create(Fixture.plain(.running))])
     var counts = TransferRecord.Counts()
     counts.received = 7
-    link?.tell(.progress(task: 1, counts))
+    link?.report(.progress(task: 1, counts))
     // The program comes back to the same runner, and sees how far the task is.
     client = try service.nextClient()
     #expect(client?.records.map(\.counts.received) == [7])
@@ -72,7 +72,7 @@ import Testing
     client?.send(.resume(task: 1))
     try link?.commands.wait(for: 3)
     client = nil
-    link?.tell(.changed(Fixture.plain(.completed, events: [.completed])))
+    link?.report(.changed(Fixture.plain(.completed, events: [.completed])))
     link = nil
     try service.ended.wait(for: 1)
     #expect(service.launched.all.isEmpty)
@@ -105,7 +105,7 @@ import Testing
     for number in 1...50 {
       client.flush { _ in before.add(notices.all.count) }
       let answer = try #require(try link.completions.wait(for: number).last)
-      link.tell(.question(UInt64(number), task: 1, .challenge(Fixture.challenge)))
+      link.report(.question(UInt64(number), task: 1, .challenge(Fixture.challenge)))
       answer()
       #expect(try before.wait(for: number).last == number)
     }
@@ -263,7 +263,7 @@ import Testing
     try service.start { [session] in [session] }
     // The session is listed once its runner has been made.
     while service.link == nil { _ = try TransferAdministrator(directory: service.directory).sessions() }
-    service.link?.tell(.changed(Fixture.plain(.completed, events: [.completed])))
+    service.link?.report(.changed(Fixture.plain(.completed, events: [.completed])))
     #expect(try service.launched.wait(for: 1) == [session])
     try service.ended.wait(for: 1)
   }

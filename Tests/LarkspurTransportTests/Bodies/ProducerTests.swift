@@ -301,7 +301,7 @@ import Testing
   }
 
   /// The producer ends also if the caller releases everything after an early response.
-  @Test func anExchangeThatNobodyWants() {
+  @Test func anAbandonedExchange() {
     let end = Shared("")
     let running = world.start { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)

@@ -475,7 +475,7 @@ import Testing
     #expect(world.leftovers == [])
   }
 
-  @Test func anUpgradeThatNobodyOffered() {
+  @Test func anUnofferedUpgrade() {
     let running = world.run { [world] in
       let connection = try await Connection.open(to: [address], on: world.loop)
       return try await fetch(request(), over: connection)

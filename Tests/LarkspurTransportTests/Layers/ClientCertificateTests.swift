@@ -19,11 +19,11 @@ import Testing
   }
 
   private func server(
-    _ version: TestServer.TLS.Version, _ wants: TestServer.TLS.ClientCertificate
+    _ version: TestServer.TLS.Version, _ policy: TestServer.TLS.ClientCertificate
   ) throws -> TestServer {
     try SecureExchangeTests.server(ca) {
       $0.versions = version...version
-      $0.clientCertificate = wants
+      $0.clientCertificate = policy
       $0.acceptableIssuersDER = [ca.rootCertificateDER]
     }
   }

@@ -5,14 +5,14 @@ import Testing
 
 /// Servers that do not finish a handshake, or that go away just after it.
 @Suite struct HandshakeFaultTests {
-  enum End: String, CaseIterable, Sendable {
+  enum ConnectionEnd: String, CaseIterable, Sendable {
     case close, reset
   }
 
   /// A handshake that is cut anywhere fails the request, and the loop serves the next one. Cuts include those where the
   /// client has completed the handshake and its request meets no server.
-  @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3], End.allCases)
-  func cutAnywhere(version: TestServer.TLS.Version, end: End) async throws {
+  @Test(arguments: [TestServer.TLS.Version.tls1_2, .tls1_3], ConnectionEnd.allCases)
+  func cutAnywhere(version: TestServer.TLS.Version, end: ConnectionEnd) async throws {
     let ca = try TestCA()
     let server = try SecureExchangeTests.server(ca) { $0.versions = version...version }
     let client = try SecureClient(trusting: ca) { $0.resumesSessions = false }

@@ -74,7 +74,7 @@ import Testing
   }
 
   /// A server that demands answers and does not read them cannot block the loop.
-  @Test(arguments: Way.allCases) func answersThatNobodyTakes(way: Way) async throws {
+  @Test(arguments: Way.allCases) func answersThatAreNotRead(way: Way) async throws {
     enqueue(way, .expectHead, .updateKey(isRequested: true, times: 20_000), .hang)
     let error = await upload(20_000_000, way, deadline: .milliseconds(500)).error
     #expect(error != nil)
@@ -82,7 +82,7 @@ import Testing
   }
 
   /// A server that has gone may have sent messages before that still demand answers.
-  @Test(arguments: Way.allCases) func answersForNobody(way: Way) async throws {
+  @Test(arguments: Way.allCases) func answersForAClosedServer(way: Way) async throws {
     enqueue(way, .expectHead, .updateKey(isRequested: true, times: 5000), .reset)
     #expect(await upload(20_000_000, way).error != nil)
     enqueue(way, .expectHead, .updateKey(isRequested: true, times: 5000), .send(Self.response), .close)

@@ -303,7 +303,7 @@ import Testing
     #expect(leftovers(of: pool) == [])
   }
 
-  @Test func whatCannotBeOpenedFailsEverybody() {
+  @Test func aFailedDialFailsAllRequests() {
     kernel.willConnect(.later(.connectionRefused), .later(.connectionRefused), .later(.connectionRefused))
     let pool = pool { $0.perEndpointMax = 2 }
     let running = (0..<3).map { _ in fetch(through: pool) }
@@ -329,7 +329,7 @@ import Testing
   }
 
   /// A cancelled request reports the peer for which it was waiting.
-  @Test func thePeerOfARequestThatIsGivenUp() {
+  @Test func thePeerOfACancelledRequest() {
     kernel.willConnect(.never)
     let (pool, world) = (pool(), world)
     let slot = RequestSlot(of: pool)

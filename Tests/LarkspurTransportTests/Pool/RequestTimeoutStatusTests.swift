@@ -43,9 +43,9 @@ import Testing
   @Test func theFirstRequestOfAKeptConnectionToo() {
     let pool = tests.pool()
     kernel.willConnect(.never)
-    let nobody = tests.fetch(through: pool)
+    let cancelled = tests.fetch(through: pool)
     world.settle()
-    nobody.cancel()
+    cancelled.cancel()
     world.settle()
     kernel.peer(0).completeConnect()
     world.settle()
@@ -60,7 +60,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  @Test func whatMayNotBeRepeatedIsToldOf() {
+  @Test func aRequestThatMayNotBeRepeatedGetsTheStatus() {
     let pool = tests.pool()
     served(pool)
     let second = tests.fetch(request("POST", body: 2), body: [1, 2], through: pool)

@@ -95,7 +95,7 @@ import Testing
         #expect(pool.send(PoolRequest(request()), with: endpoint, in: slot, for: work) == .queued)
       }
       guard isWanted else {
-        slot.giveUp()
+        slot.withdraw()
         return 0
       }
       #expect(pool.send(PoolRequest(request()), with: endpoint, in: slot, for: SubmittedCallback {}) == .sent)

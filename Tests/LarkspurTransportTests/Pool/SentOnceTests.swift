@@ -87,7 +87,7 @@ import Testing
     #expect(tests.leftovers(of: pool) == [])
   }
 
-  @Test func whoIsCancelledMeanwhileLeavesTheConnectionAsItWas() {
+  @Test func aCancelledRequestLeavesTheConnectionAsItWas() {
     let pool = served()
     let running = tests.fetch(request("POST", body: 4), body: Array("body".utf8), through: pool)
     world.settle()

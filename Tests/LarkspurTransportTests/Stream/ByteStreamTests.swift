@@ -18,7 +18,7 @@ import Testing
     var demand = 0
     var whenReceived: () -> Void = {}
 
-    var wantsBytes: Bool { demand > 0 }
+    var acceptsBytes: Bool { demand > 0 }
 
     func received(_ bytes: Span<UInt8>) -> Int {
       let count = min(demand, bytes.count)
@@ -134,7 +134,7 @@ import Testing
     final class Writer: ByteStreamUser {
       var left = 100_000
       weak var stream: ByteStream?
-      var wantsBytes: Bool { false }
+      var acceptsBytes: Bool { false }
       func received(_ bytes: Span<UInt8>) -> Int { 0 }
       func receivedEnd() {}
       func outputDrained() {

@@ -27,7 +27,7 @@ import Testing
     var end: TaskContinuation?
     var hasEnded = false
     var sendingError: TransportError?
-    var wantsBytes: Bool { demand > 0 }
+    var acceptsBytes: Bool { demand > 0 }
 
     func received(_ bytes: Span<UInt8>) -> Int {
       let count = min(demand, bytes.count)
@@ -62,7 +62,7 @@ import Testing
 
   /// Half a message of TLS's own blocks the output until its rest has been received, which is not received before the
   /// user has taken the bytes in front of it. The loop waits meanwhile.
-  @Test(.timeLimit(.minutes(1))) func halfAMessageBehindBytesThatNobodyTakes() async throws {
+  @Test(.timeLimit(.minutes(1))) func halfAMessageAfterBytesThatAreNotRead() async throws {
     let (sent, more, done) = (TestServer.Signal(), TestServer.Signal(), TestServer.Signal())
     server.enqueue([
       .sendRecord(type: 23, [1, 2]), .sendRecord(type: 22, [4, 0, 0, 200, 0, 0]), .fire(sent), .wait(more),
