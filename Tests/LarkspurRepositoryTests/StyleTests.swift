@@ -108,7 +108,7 @@ import Testing
     let classes: [(instead: String, patterns: String)] = [
       (
         "has arrived, is available",
-        "has|have|had|having ?not|already|yet|just|all|never|ever|only|also|still come"
+        "has|have|had|having ?not|all ?already|yet|just|never|ever|only|also|still come"
       ),
       ("report, notify, send, distinguish", "tell|tells|told|telling"),
       ("the current", "the|a|its|their|this present"),
