@@ -24,6 +24,11 @@ func runBackgroundSession(_ arguments: [String]) async throws {
   // Otherwise the environment decides, and the transfer service carries the tasks out.
   if arguments[0] != "-" { configuration.transferStateHome = arguments[0] }
   configuration.sharedContainerIdentifier = "tests"
+  if ProcessInfo.processInfo.environment["SEGMENTED"] == "true" {
+    var segments = URLSessionConfiguration.SegmentedDownloads()
+    segments.smallestPiece = 100_000
+    configuration.segmentedDownloads = segments
+  }
   let (confirmations, confirm) = AsyncStream<Void>.makeStream()
   let delegate = BackgroundProgram(folder, confirm)
   delegate.add("begun", to: "history")

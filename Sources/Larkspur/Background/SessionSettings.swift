@@ -12,7 +12,7 @@ import LarkspurTransfers
 /// sees that a program's settings have changed. The bytes contain secrets: passwords, and the key of a client certificate.
 struct SessionSettings {
   /// The version of the form. Every change of the parts or of their meaning gets a new one.
-  static let version: UInt32 = 5
+  static let version: UInt32 = 6
 
   /// Settings as bytes.
   struct Encoded {

@@ -160,6 +160,8 @@ final class KeptDownloadTask: URLSessionDownloadTask, @unchecked Sendable {
   }
 
   override func prepare(_ load: Load) throws(URLError) {
-    load.download = TaskDownload(at: place)
+    let download = TaskDownload(at: place)
+    load.download = download
+    if let settings = load.core.settings.segmentedDownloads { download.loadInSegments(settings) }
   }
 }

@@ -471,7 +471,7 @@ package final class TransferRunner: TransferLink, @unchecked Sendable {
     write(attempt)
     if isFileUnused {
       // Until this record is on the disk, an earlier one may count the bytes.
-      try? FilePaths.remove(contentPath(of: attempt.record.task))
+      for name in TransferFileName.contents(of: attempt.record.task) { try? FilePaths.remove("\(directory)/\(name)") }
       // A full disk has room now.
       if !attempt.isWritten { write(attempt) }
     }

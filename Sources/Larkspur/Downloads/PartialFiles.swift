@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurIO
 import Synchronization
@@ -87,6 +88,35 @@ struct PartialFiles: Sendable {
       return nil
     }
     return encoded
+  }
+
+  // MARK: - Downloads in segments
+
+  /// Returns the path of a new destination for a download in segments, whose files `DownloadStore` creates beside it.
+  ///
+  /// - Returns: `nil` if the directory cannot be used.
+  func newSegmentsPath() -> String? {
+    directory(isCreating: true).map { _ in "\(path)/\(UUID().uuidString)\(Self.suffix)" }
+  }
+
+  func segmentsPath(of data: ResumeData) -> String? {
+    guard Self.isName(data.fileName), directory(isCreating: false) != nil else { return nil }
+    return "\(path)/\(data.fileName)"
+  }
+
+  /// - Returns: The resume data, or `nil` if a later download cannot continue from the files.
+  func keepSegments(at path: String, of request: URLRequest, at point: ResumePoint) -> Data? {
+    guard let key = key(isCreating: true), let directory = directory(isCreating: true) else { return nil }
+    sweep(directory, now: Date())
+    let name = FilePaths.name(of: path)
+    return ResumeData(request, point, fileName: name, isSegmented: true)?.encoded(key: key)
+  }
+
+  /// Removes what a download in segments has left.
+  func removeSegments(at path: String) {
+    guard let directory = directory(isCreating: false) else { return }
+    let name = FilePaths.name(of: path)
+    for name in [DownloadStore.recordName(name), DownloadStore.partName(name), name] { try? directory.remove(name) }
   }
 
   /// - Returns: The open file, or `nil` if it is gone or has changed.
@@ -184,7 +214,12 @@ struct PartialFiles: Sendable {
     // The clock was ahead: without this, such a file would stay until the clock is there again.
     for file in parts where file.changedTime > now { try? directory.setTimes(file.name, used: nil, changed: now) }
     for (index, file) in parts.enumerated() where file.changedTime < oldest || index >= Self.filesMax - 1 {
-      try? directory.remove(file.name)
+      // The part of a download in segments is locked while the download runs.
+      if file.name.hasSuffix(DownloadStore.partName("")) {
+        removeDead(file.name, directory)
+      } else {
+        try? directory.remove(file.name)
+      }
     }
   }
 

@@ -24,10 +24,13 @@ struct ResumeData: Codable, Hashable, Sendable {
   var point: ResumePoint
   /// The name of the partial file in the directory of partial files.
   var fileName: String
+  /// Whether `fileName` names the destination of a download in segments, whose record has the bytes that are there.
+  /// Data of earlier versions lacks the value.
+  var isSegmented: Bool?
 
   /// Creates resume data, or `nil` if the request cannot be continued. The request has to be a GET without a body,
   /// without a range and without conditions.
-  init?(_ request: URLRequest, _ point: ResumePoint, fileName: String) {
+  init?(_ request: URLRequest, _ point: ResumePoint, fileName: String, isSegmented: Bool = false) {
     guard Self.isResumable(request), let url = request.url?.absoluteString else { return nil }
     let (own, settings) = (request.own, RequestSettings(request))
     self.url = url
@@ -40,6 +43,7 @@ struct ResumeData: Codable, Hashable, Sendable {
     flags = settings.flags
     self.point = point
     self.fileName = fileName
+    self.isSegmented = isSegmented ? true : nil
   }
 
   static func isResumable(_ request: URLRequest) -> Bool {

@@ -61,13 +61,23 @@ extension URLSession: DownloadClient {
     }
     var request = URLRequest(url: location)
     for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
-    let bytes = unstartedBytes(for: request, isCached: false)
-    guard let response = try await bytes.response() as? HTTPURLResponse else {
-      throw URLError.make(.badServerResponse, url: location)
+    try await unstartedBytes(for: request, isCached: false).deliver {
+      head($0.statusCode, $0.fields.list)
+    } piece: {
+      await piece($0)
     }
-    guard head(response.statusCode, response.fields.list) else { return }
-    while let bytes = try await bytes.nextPiece() { guard await piece(bytes) else { return } }
   }
 
   package func isOfConnection(_ error: any Error) -> Bool { (error as? URLError)?.isOfConnection ?? false }
+}
+
+extension URLSessionAsyncBytes {
+  /// Starts the task, and passes the response and the pieces of its body on, as `DownloadClient.fetch` describes.
+  func deliver(head: (HTTPURLResponse) throws -> Bool, piece: ([UInt8]) async -> Bool) async throws {
+    guard let response = try await response() as? HTTPURLResponse else {
+      throw URLError.make(.badServerResponse, url: task.originalRequest?.url)
+    }
+    guard try head(response) else { return }
+    while let bytes = try await nextPiece() { guard await piece(bytes) else { return } }
+  }
 }

@@ -170,7 +170,7 @@ final class ChallengeRouter: Sendable {
       for case let delegate? in [decider, core.delegate as? any URLSessionTaskDelegate] {
         let question = OneShot<SessionCredentials.Reply>()
         let hasMethod = challenge.methodProbe.isImplemented(by: delegate) {
-          delegate.urlSession(session, task: task, didReceive: challenge) { question.set(.init($0, $1)) }
+          delegate.urlSession(session, task: task.owner, didReceive: challenge) { question.set(.init($0, $1)) }
           return true
         }
         if hasMethod { return asked.set((question, true)) }

@@ -140,7 +140,8 @@ final class SessionCore: @unchecked Sendable {
       return details.delegate
     }
     let delegate = state.withLock { state in
-      if state.phase == .open {
+      // A segment of a task that still runs is no new task.
+      if state.phase == .open || task.owner.indexInSet != nil {
         state.tasks.insert(task)
       }
       // A delegate that has been called for the session's end gets no more calls. The session may not have released it

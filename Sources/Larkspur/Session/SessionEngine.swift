@@ -145,7 +145,8 @@ final class SessionEngine: @unchecked Sendable {
   /// delegate decides; without one the default handling applies.
   func decider(of task: URLSessionTask, for target: LoadTarget, _ core: SessionCore) -> (any URLSessionTaskDelegate)? {
     // A connection without TLS and without a proxy has no challenges.
-    guard target.isSecure || proxies != nil, task.isKnown, let own = task.read({ $0.delegate }),
+    guard target.isSecure || proxies != nil, task.owner.isKnown,
+      let own = task.owner.read({ $0.delegate }),
       own !== core.delegate, ImplementedAsyncMethods.mayBe(.challenge, in: own)
     else { return nil }
     return own

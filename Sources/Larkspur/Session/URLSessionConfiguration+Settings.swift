@@ -42,6 +42,8 @@ extension URLSessionConfiguration {
     var timeouts = Timeouts()
     var localEndpoint: LocalEndpoint?
     var rateLimits = RateLimits()
+    /// How download tasks load their files in segments, or `nil` if each makes one request.
+    var segmentedDownloads: SegmentedDownloads?
 
     private static let timeoutForRequestDefault: TimeInterval = 60
     private static let timeoutForResourceDefault: TimeInterval = 7 * 24 * 60 * 60

@@ -72,6 +72,8 @@ extension _URLSessionConfigurationTypes {
   public typealias MultipathServiceType = URLSessionMultipathServiceType
   /// Upper limits on the rates of a session's connections.
   public typealias RateLimits = LarkspurTransport.RateLimits
+  /// How download tasks load their files in segments.
+  public typealias SegmentedDownloads = URLSessionSegmentedDownloads
   /// The time limits of the parts of connections and exchanges.
   public typealias Timeouts = LarkspurTransport.Timeouts
   /// The version of the protocol of resumable uploads.

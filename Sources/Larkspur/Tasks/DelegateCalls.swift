@@ -6,8 +6,8 @@ import Synchronization
 extension Load {
   /// Whether the task has a delegate, its own or the session's. A task may get a delegate at any time.
   var hasDelegate: Bool {
-    guard let currentTask else { return false }
-    return currentTask.isKnown && (core.hasTaskDelegate || currentTask.read { $0.delegate != nil })
+    guard let owner = currentTask?.owner else { return false }
+    return owner.isKnown && (core.hasTaskDelegate || owner.read { $0.delegate != nil })
   }
 
   /// Whether to call a delegate method. Only a `URLSessionSelectiveDelegate` does without some.
@@ -96,6 +96,7 @@ final class DelegateCalls {
 
   /// Makes a call, on the delegate queue.
   static func make(_ call: Call, for task: URLSessionTask, of session: URLSession, _ core: SessionCore) {
+    let task = task.owner
     if let own = task.delegate, task.methodProbe.isImplemented(by: own, { call(session, own) }) { return }
     if let delegate = core.taskDelegate { _ = call(session, delegate) }
   }
@@ -145,16 +146,16 @@ extension Load {
     _ call: @escaping @Sendable (URLSession, any URLSessionTaskDelegate, @escaping @Sendable (Answer) -> Void) -> Bool
   ) async throws(URLError) -> Answer {
     guard hasDelegate else { return standard }
-    let (task, session, core) = (task, session, core)
+    let (task, owner, session, core) = (task, task.owner, session, core)
     let asked = OneShot<OneShot<Answer>>()
     try await passGate()
     pauseClock()
     await calls.run {
       guard task.state != .canceling else { return }
-      let delegates = [task.delegate, core.taskDelegate]
+      let delegates = [owner.delegate, core.taskDelegate]
       for case let delegate? in delegates {
         let question = OneShot<Answer>()
-        let hasMethod = task.methodProbe.isImplemented(by: delegate) {
+        let hasMethod = owner.methodProbe.isImplemented(by: delegate) {
           call(session, delegate, { question.set($0) })
         }
         if hasMethod { return asked.set(question) }
@@ -181,7 +182,7 @@ extension Load {
   ) async throws(URLError) -> URLRequest? {
     let task = task
     // A load that the cache started, which is reported to no delegate, stays with its URL.
-    guard task.isKnown else { return nil }
+    guard task.owner.isKnown else { return nil }
     guard !core.isBackground, wants(.redirection) else { return next }
     if isHalted { try await passGate() }
     // If the delegate never answers, the task shows the response when its time would be up, as in FoundationNetworking.
@@ -193,7 +194,7 @@ extension Load {
   private func askDelegate(
     about response: HTTPURLResponse, _ next: URLRequest, otherwise standard: URLRequest?
   ) async throws(URLError) -> URLRequest? {
-    let task = task
+    let task = task.owner
     return try await askDelegate(otherwise: standard) { session, delegate, answer in
       delegate.urlSession(
         session, task: task, willPerformHTTPRedirection: response, newRequest: next, completionHandler: answer)

@@ -138,7 +138,7 @@ extension Load {
       let reply = try await askDelegate(otherwise: SessionCredentials.Reply.performDefaultHandling) {
         session, delegate, answer in
         challenge.methodProbe.isImplemented(by: delegate) {
-          delegate.urlSession(session, task: task, didReceive: challenge) { answer(.init($0, $1)) }
+          delegate.urlSession(session, task: task.owner, didReceive: challenge) { answer(.init($0, $1)) }
           return true
         }
       }

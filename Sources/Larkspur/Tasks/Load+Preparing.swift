@@ -26,6 +26,7 @@ extension Load {
   /// Decides whether a protocol, this machine or a server has the content.
   func findSource() throws(URLError) -> Stop? {
     if let live, !live.beginsWithRequest { return stop(of: live) }
+    if let segments = segmentsToLoad() { return .need(.segments(segments)) }
     if mayBeAdapted { return .need(.adaptation) }
     if live != nil {
       // A program's protocol and a file give one response to a request, so neither can serve a WebSocket or a stream.

@@ -40,6 +40,8 @@ extension Load: LoadStages {
     case protocolLoad
     /// The content of a `file:` or `data:` URL.
     case localLoad(URL)
+    /// The file of a download task, in segments.
+    case segments(TaskDownload.Segments)
     case route((any URLSessionTaskDelegate)?, SessionEngine.RouteNeeds)
     case cookies(HTTPCookieStorage)
     case bodyStream
@@ -191,6 +193,7 @@ extension Load: LoadStages {
     case .uploadResource(let question): resumable?.answered(question, try await askDelegate(question))
     case .protocolLoad: try await loadByProtocol()
     case .localLoad(let url): try await loadLocally(url)
+    case .segments(let segments): try await loadInSegments(segments)
     case .route(let decider, let needs): try await resolveRoute(decider, needs)
     case .cookies(let jar): try await addCookies(of: jar)
     case .bodyStream: try await askForBody()

@@ -38,6 +38,17 @@ final class TaskDownload {
   /// The place of the file, or `nil` if the file lies in the temporary directory.
   private let place: DownloadPlace?
 
+  /// The files of a download in segments, or `nil` if it is loaded by one request at a time.
+  struct Segments: Sendable {
+    /// The path that the whole file gets.
+    var path: String
+    var settings: URLSessionSegmentedDownloads
+    /// What the disk has of which version, or `nil` if no later download can continue from it.
+    var point: ResumePoint?
+  }
+
+  private(set) var segments: Segments?
+
   private var partialFiles: PartialFiles { .standard }
 
   init(at place: DownloadPlace? = nil) {
@@ -49,12 +60,67 @@ final class TaskDownload {
 
   @discardableResult func takeFile() -> DownloadFile? { file.take() }
 
+  // MARK: - In segments
+
+  /// Has the file loaded in segments, unless the download continues one that is not.
+  func loadInSegments(_ settings: URLSessionSegmentedDownloads) {
+    if segments != nil { segments?.settings = settings }
+    guard segments == nil, partial == nil, let path = place?.path ?? partialFiles.newSegmentsPath() else { return }
+    segments = Segments(path: path, settings: settings)
+  }
+
+  /// Throws if the content of a response must not come into the file.
+  var admit: @Sendable (HTTPURLResponse) throws(URLError) -> Void {
+    { [place] (response) throws(URLError) in try place?.check(response) }
+  }
+
+  /// Notes what the disk has after the end of a download in segments.
+  ///
+  /// - Parameter response: A response of the version that the disk has bytes of, or `nil` if there was none.
+  func segmentsHaveEnded(keeping state: Download.State, of response: HTTPURLResponse?) {
+    guard let response else { return }
+    segments?.point = ResumePoint.validator(
+      now: Date().timeIntervalSince1970, fields: response.fieldValues
+    ).flatMap { validator in
+      state.kept > 0 ? ResumePoint(validator: validator, offset: state.kept, total: state.total, coding: nil) : nil
+    }
+  }
+
+  /// Makes the complete file of the segments the download's file.
+  func takeSegments() throws(URLError) {
+    guard let segments = segments.take() else { return }
+    let url = URL(fileURLWithPath: segments.path)
+    do throws(Errno) {
+      let open = try OpenFile(updatingRegular: segments.path)
+      file = DownloadFile(url, continuing: open, isOurs: place == nil)
+    } catch {
+      throw URLError.make(.cannotOpenFile, "\(segments.path): \(error)")
+    }
+  }
+
+  /// Takes the ordinary way: one request for the whole.
+  func leaveSegments() { segments = nil }
+
+  /// Starts over with other files, because another download uses these.
+  ///
+  /// - Returns: `false` if there can be no others.
+  func renewSegments() -> Bool {
+    guard place == nil, let path = partialFiles.newSegmentsPath() else { return false }
+    segments?.path = path
+    segments?.point = nil
+    return true
+  }
+
   // MARK: - Before the request
 
   /// Finds what the download continues from.
   func resume(from decodedResumeData: DecodedResumeData) throws(URLError) {
     switch decodedResumeData {
     case .refused(let refusal): throw URLError(refusal)
+    case .point(let data, _) where data.isSegmented == true:
+      if let path = partialFiles.segmentsPath(of: data) {
+        segments = Segments(path: path, settings: URLSessionSegmentedDownloads(), point: data.point)
+      }
     case .point(let data, let encoded):
       // Without its file the download starts anew: the program wants the resource in any case.
       guard let file = partialFiles.open(data) else { return }
@@ -238,6 +304,16 @@ final class TaskDownload {
     if let place {
       place.point = partial?.point
       return nil
+    }
+    if let segments {
+      let isWanted = failure.code != .cancelled || (task as? URLSessionDownloadTask)?.wantsResumeData == true
+      guard isWanted, let point = segments.point, let request = task.originalRequest,
+        let data = partialFiles.keepSegments(at: segments.path, of: request, at: point)
+      else {
+        partialFiles.removeSegments(at: segments.path)
+        return nil
+      }
+      return data
     }
     // A program that cancels without asking for resume data does not need the file.
     if failure.code == .cancelled {

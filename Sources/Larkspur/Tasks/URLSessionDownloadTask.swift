@@ -31,6 +31,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     let download = TaskDownload()
     load.download = download
     if let decodedResumeData { try download.resume(from: decodedResumeData) }
+    if let settings = load.core.settings.segmentedDownloads { download.loadInSegments(settings) }
   }
 
   /// Cancels the download so that it can continue later, with ``URLSession/downloadTask(withResumeData:)``.

@@ -184,6 +184,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Whether the task is one of the program's. `false` for a load that the cache started.
   var isKnown: Bool { true }
 
+  /// The task that delegates are asked about: another one if this task loads a part of it.
+  var owner: URLSessionTask { self }
+
   /// The default of `prefersIncrementalDelivery`.
   var isIncremental: Bool { output.isIncremental }
 

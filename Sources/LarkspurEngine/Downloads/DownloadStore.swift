@@ -106,6 +106,7 @@ package final class DownloadStore: Sendable {
     do throws(Errno) {
       if record == nil { try discard() } else { try files.removeIfPresent(Self.newName(name)) }
     } catch {
+      close()
       throw .disk(error)
     }
   }

@@ -24,7 +24,12 @@ extension DownloadMachine {
     guard start < lane.end else {
       lanes[index].position = start
       // A body that is longer than its head says is worth nothing.
-      if skip == 0, lane.isAtBodyEnd { return (.none, reject(index, .badResponse, now) + advance(now)) }
+      if skip == 0, lane.isAtBodyEnd {
+        if lane.isOpen { doubtSize() }
+        let failure: DownloadFailure =
+          lane.isOpen ? .size(expected: lane.end, found: start + count) : .badResponse
+        return (.none, reject(index, failure, now) + advance(now))
+      }
       if lane.end == lane.bodyEnd { return (.write(skip: skip, at: start, count: 0), []) }
       return (.none, cancelLane(index) + advance(now))
     }
@@ -70,7 +75,12 @@ extension DownloadMachine {
     case .complete:
       let lane = lanes[index]
       // Without a stated size the body ends anywhere, but not before bytes that are there.
-      if lane.isOpen, let total, lane.position != total { return missSize(index, total) + advance(now) }
+      if lane.isOpen, let total, lane.position != total {
+        guard version?.isStated == true else { return missSize(index, total) + advance(now) }
+        doubtSize()
+        loseLane(index, .size(expected: total, found: lane.position), .error(isOfConnection: true), now)
+        return advance(now)
+      }
       if lane.isAtBodyEnd || lane.hasHead && lane.bodyEnd == .max && lane.position >= written.end {
         complete(index)
       } else {

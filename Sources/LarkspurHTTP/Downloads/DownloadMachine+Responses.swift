@@ -77,6 +77,7 @@ extension DownloadMachine {
       lanes[index].first = 0
       lanes[index].position = 0
       lanes[index].end = total ?? .max
+      lanes[index].isOpen = count == nil
       accept(index, bodyEnd: total ?? .max, validator, .ignoresRanges)
       return cancelLanes { $0.number != lane.number }
     case .replace, .startOver, .confirmLast, .deliver:
@@ -84,8 +85,7 @@ extension DownloadMachine {
       // One version, and a size or a range that does not fit.
       if head.names(validator) || extent == .nothing(total: version.total) && version.total != nil {
         let failure = disagreement(head, extent, isFirst: false) ?? .badResponse
-        // The plan's size, once stated, is not doubted.
-        if case .size = failure, !version.isStated || rules.expectedTotal == nil { isSizeDoubtful = true }
+        if case .size = failure { doubtSize() }
         loseLane(index, failure, .error(isOfConnection: true), now)
         return [.cancel(lane: lane.number)]
       }
@@ -96,6 +96,10 @@ extension DownloadMachine {
       return change(lane)
     }
   }
+
+  /// A response of the version shows another size than an earlier one has stated. The plan's size, once stated, is not
+  /// doubted.
+  mutating func doubtSize() { if version?.isStated == false || rules.expectedTotal == nil { isSizeDoubtful = true } }
 
   /// Why a mirror does not have the version, or `nil` if it names the size of the version.
   ///

@@ -288,7 +288,7 @@ public final class TransferJournal: Sendable {
       state.setSize(nil, of: task)
       // The bytes go only when the record cannot come back. If the sync fails, the next owner removes them.
       try sync(&state)
-      try? files.remove(TransferFileName.content(of: task))
+      for name in TransferFileName.contents(of: task) { try? files.remove(name) }
     }
   }
 
@@ -305,7 +305,7 @@ public final class TransferJournal: Sendable {
       for name in names where name.kind == .new { remove(name, "its write was interrupted") }
       // The bytes of a damaged record stay beside it: a user may still want them.
       let tasks = Set(names.filter { $0.kind == .record || $0.kind == .damaged }.map(\.task))
-      let lone = names.filter { $0.kind == .content && !tasks.contains($0.task) }
+      let lone = names.filter { TransferFileName.Kind.contents.contains($0.kind) && !tasks.contains($0.task) }
       // An earlier owner may have been killed before its last sync. A loss of power must not undo what this owner reads: the
       // program may have moved the file of a task that has ended, and an earlier record would count its bytes.
       state.isUnsynced = !names.isEmpty
@@ -315,8 +315,10 @@ public final class TransferJournal: Sendable {
       let damaged = names.filter { $0.kind == .damaged }.sorted { $0.task < $1.task }
       for name in damaged.dropLast(Self.damagedMax) {
         remove(name, "more than \(Self.damagedMax) damaged records are kept")
-        if state.sizes[name.task] == nil, names.contains(TransferFileName(task: name.task, kind: .content)) {
-          remove(TransferFileName(task: name.task, kind: .content), "it has no record")
+        guard state.sizes[name.task] == nil else { continue }
+        for kind in TransferFileName.Kind.contents {
+          let content = TransferFileName(task: name.task, kind: kind)
+          if names.contains(content) { remove(content, "it has no record") }
         }
       }
     }

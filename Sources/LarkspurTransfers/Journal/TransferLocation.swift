@@ -71,8 +71,15 @@ public struct TransferFileName: Hashable, Sendable {
     case new
     /// The bytes that the task has received.
     case content = "part"
+    /// The bytes of a download in segments, and the record of which of them are there (`DownloadStore`).
+    case segments = "part.larkspur-part"
+    case segmentRecord = "part.larkspur-download"
+    case newSegmentRecord = "part.larkspur-download.new"
     /// A record that could not be read.
     case damaged
+
+    /// The kinds of files with received bytes. The record of segments goes before the bytes that it counts.
+    static let contents: [Kind] = [.content, .newSegmentRecord, .segmentRecord, .segments]
   }
 
   public var task: Int
@@ -85,7 +92,7 @@ public struct TransferFileName: Hashable, Sendable {
 
   /// Parses a name. Returns `nil` for names that no journal gives.
   public init?(_ text: String) {
-    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
     // The longest identifier, `TransferRecord.taskMax`, has ten digits.
     guard parts.count == 2, 1...10 ~= parts[0].count, let task = Int(Substring(parts[0])),
       1...TransferRecord.taskMax ~= task, let kind = Kind(rawValue: String(Substring(parts[1])))
@@ -99,6 +106,11 @@ public struct TransferFileName: Hashable, Sendable {
 
   /// The name of the file with the bytes that a task has received.
   public static func content(of task: Int) -> String { TransferFileName(task: task, kind: .content).text }
+
+  /// The names of all files with bytes that a task has received.
+  public static func contents(of task: Int) -> [String] {
+    Kind.contents.map { TransferFileName(task: task, kind: $0).text }
+  }
 
   /// The file whose lock the journal's owner holds.
   static let lock = "lock"

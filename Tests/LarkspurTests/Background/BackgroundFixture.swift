@@ -48,25 +48,30 @@ final class BackgroundFixture: Sendable {
   func serve(_ path: String, count: Int) {
     server.route("GET", path) { request in
       let fields: TestServer.Fields = ["ETag": "\"\(path)\""]
-      guard let range = request.fields["range"], let first = Int(range.dropFirst(6).dropLast()) else {
+      guard let range = request.fields["range"] else {
         return TestServer.Response(fields: fields, body: .content(0..<count))
       }
-      var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<count))
-      response.fields["Content-Range"] = "bytes \(first)-\(count - 1)/\(count)"
+      let bounds = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
+      let (first, end) = (bounds[0], bounds.count > 1 ? bounds[1] + 1 : count)
+      var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<end))
+      response.fields["Content-Range"] = "bytes \(first)-\(end - 1)/\(count)"
       return response
     }
   }
 
   /// Starts a program that makes the tasks, or finds them.
   ///
-  /// - Parameter environment: The environment that chooses the service, or `nil` for none.
+  /// - Parameters:
+  ///   - environment: The environment that chooses the service, or `nil` for none.
+  ///   - isSegmented: Whether downloads are loaded in segments.
   func program(
-    _ tasks: [(kind: String, path: String, name: String)], environment: [String: String]? = nil
+    _ tasks: [(kind: String, path: String, name: String)], environment: [String: String]? = nil,
+    isSegmented: Bool = false
   ) throws -> SiblingProcess {
     let arguments = try tasks.flatMap { [$0.kind, try url($0.path).absoluteString, $0.name] }
     return try SiblingProcess(
       "background-session", [environment == nil ? folder.path : "-", folder.path] + arguments,
-      environment: (environment ?? [:]).merging(["TMPDIR": temporary.path]) { $1 })
+      environment: (environment ?? [:]).merging(["TMPDIR": temporary.path, "SEGMENTED": "\(isSegmented)"]) { $1 })
   }
 
   /// The environment of programs whose tasks a transfer service carries out. Each fixture has its own service.

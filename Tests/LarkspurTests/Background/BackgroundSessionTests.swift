@@ -1,4 +1,5 @@
 import Foundation
+import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTestServer
 import LarkspurTransfers
@@ -44,6 +45,32 @@ import Testing
     other.invalidateAndCancel()
     await next.waitForInvalidation()
     #expect(fixture.journal().isEmpty)
+  }
+
+  @Test func aDownloadInSegments() async throws {
+    fixture.serve("/file", count: 500_000)
+    let recorder = DownloadRecorder()
+    let configuration = fixture.configuration()
+    var segments = URLSessionConfiguration.SegmentedDownloads()
+    segments.smallestPiece = 50_000
+    configuration.segmentedDownloads = segments
+    let session = fixture.session(recorder, configuration)
+    let task = session.downloadTask(with: try fixture.url("/file"))
+    task.resume()
+    await recorder.waitForEnd()
+    #expect(recorder.error == nil && recorder.content == Data(TestServer.content(count: 500_000)))
+    #expect(server.requests.count > 1 && (task.response as? HTTPURLResponse)?.statusCode == 200)
+    session.finishTasksAndInvalidate()
+    await recorder.waitForInvalidation()
+    #expect(fixture.journal().isEmpty)
+  }
+
+  /// The journal names the files that the engine of downloads gives.
+  @Test func namesOfSegments() {
+    let content = TransferFileName.content(of: 7)
+    let names = [DownloadStore.partName(content), DownloadStore.recordName(content)]
+    #expect(Set(names + [names[1] + ".new", content]) == Set(TransferFileName.contents(of: 7)))
+    #expect(TransferFileName.contents(of: 7).allSatisfy { TransferFileName($0)?.task == 7 })
   }
 
   /// The last bytes come soon after others, and with them the end.

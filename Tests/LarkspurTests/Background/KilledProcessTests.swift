@@ -23,17 +23,23 @@ import Testing
   @Test(.ownThread) func programsAreKilled() async throws {
     var generator = SeededGenerator(for: "programs of background sessions killed")
     var kills = 0
-    while kills < Self.kills { kills += try await killUntilAllHasEnded(hasService: false, &generator) }
+    while kills < Self.kills {
+      kills += try await killUntilAllHasEnded(hasService: false, isSegmented: kills > 0, &generator)
+    }
   }
 
   @Test(.ownThread) func programsAndTheServiceAreKilled() async throws {
     var generator = SeededGenerator(for: "programs and transfer services killed")
     var kills = 0
-    while kills < Self.kills { kills += try await killUntilAllHasEnded(hasService: true, &generator) }
+    while kills < Self.kills {
+      kills += try await killUntilAllHasEnded(hasService: true, isSegmented: kills > 0, &generator)
+    }
   }
 
   /// - Returns: The number of kills.
-  private func killUntilAllHasEnded(hasService: Bool, _ generator: inout SeededGenerator) async throws -> Int {
+  private func killUntilAllHasEnded(
+    hasService: Bool, isSegmented: Bool, _ generator: inout SeededGenerator
+  ) async throws -> Int {
     let fixture = try BackgroundFixture()
     defer { fixture.stopService() }
     let environment = hasService ? try fixture.serviceEnvironment() : nil
@@ -59,7 +65,7 @@ import Testing
 
     var kills = 0
     while try kills < 50 && !hasEnded() {
-      let program = try fixture.program(tasks, environment: environment)
+      let program = try fixture.program(tasks, environment: environment, isSegmented: isSegmented)
       await wait(for: program, lines: 0...8)
       let victim = hasService ? Victim.allCases.randomElement(using: &generator) : .program
       if victim == .machine { program.kill() }
@@ -74,7 +80,7 @@ import Testing
       program.kill()
       kills += 1
     }
-    _ = try fixture.program(tasks, environment: environment).text()
+    _ = try fixture.program(tasks, environment: environment, isSegmented: isSegmented).text()
     for name in ["file-a", "file-b", "file-c"] {
       let content = try Data(contentsOf: fixture.folder.appending(path: name))
       #expect(content == Data(TestServer.content(count: Self.size)), "\(name)")

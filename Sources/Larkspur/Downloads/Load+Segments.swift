@@ -1,0 +1,130 @@
+import Foundation
+import LarkspurBytes
+import LarkspurEngine
+import LarkspurHTTP
+import LarkspurIO
+import LarkspurTransport
+
+/// Download tasks that load their files in segments (``URLSessionConfiguration/segmentedDownloads``): the engine of
+/// ``URLSession/download(_:)`` has the requests and the files, and the load shows their progress as the task's.
+extension Load {
+  /// The files of the task's segments, or `nil` if the task is loaded by one request.
+  func segmentsToLoad() -> TaskDownload.Segments? {
+    guard let segments = download?.segments, let url = machine.request.url, ResumeData.isResumable(machine.request),
+      machine.request.value(forHTTPHeaderField: "Accept-Encoding") == nil,
+      (try? LoadTarget.of(url, after: engine.latestTarget)) != nil
+    else { return nil }
+    return segments
+  }
+
+  /// Loads the task's file in segments to its end. After an error that is the answer to another request, such as a status of
+  /// 404, the load continues with an ordinary request for the whole: the program gets the content of the error.
+  func loadInSegments(_ segments: TaskDownload.Segments) async throws(URLError) {
+    guard let download else { throw Self.inconsistency }
+    let start = Date()
+    let client = SegmentClient(of: task, machine.request, by: session, admitting: download.admit)
+    var plan = DownloadPlan(machine.request.url?.absoluteString ?? "", to: segments.path)
+    plan.connections = segments.settings.connections
+    plan.smallestPiece = segments.settings.smallestPiece
+    // The engine's requests have time limits of their own.
+    stopIdleTime()
+    defer { countIdleTime() }
+    let run = Download(plan, by: client)
+    do throws(URLError) {
+      try await follow(run, client)
+    } catch {
+      run.cancel()
+    }
+    let result: Result<Download.File, DownloadError>
+    do throws(DownloadError) { result = .success(try await run.value) } catch { result = .failure(error) }
+    let noted = client.state
+    download.segmentsHaveEnded(keeping: run.state, of: noted.response)
+    switch result {
+    case .success(let file):
+      // A file that was complete before the first request has no response that the task could show.
+      guard noted.response != nil else { return download.leaveSegments() }
+      try await showSegments(of: run.state, total: file.size)
+      try download.takeSegments()
+      metrics?.collect(
+        without: machine.request, noted.response, since: start, bytes: Int64(file.received), .networkLoad)
+      enter(.complete)
+    case .failure(let error):
+      if let interruption { throw interruption }
+      if let refusal = noted.refusal { throw refusal }
+      switch error.code {
+      case .status: download.leaveSegments()
+      case .inUse where download.renewSegments(): break
+      default: throw URLError(error, url: machine.request.url)
+      }
+    }
+  }
+
+  private static let segmentsPhase = "while the file was loaded in segments"
+
+  /// Shows the progress of a download as the task's, until the download ends.
+  private func follow(_ run: Download, _ client: SegmentClient) async throws(URLError) {
+    var states = run.states.makeAsyncIterator()
+    var isShown = false
+    while let state = try await waiting(
+      givingUpBy: { run.cancel() }, timed: Self.segmentsPhase, { await states.next() })
+    {
+      if !isShown, let response = client.state.response {
+        isShown = true
+        await begin(response, client.state.currentRequest, at: state)
+      }
+      if isShown { try await showSegments(of: state, total: state.total) }
+      guard isHalted else { continue }
+      run.pause()
+      try await passGate()
+      run.resume()
+    }
+  }
+
+  private func begin(_ response: HTTPURLResponse, _ request: URLRequest?, at state: Download.State) async {
+    let (task, total) = (task, state.total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown)
+    if let request { task.show { $0.currentRequest = request } }
+    show(response, length: total)
+    perCallDelegate?.notify(of: response)
+    guard state.kept > 0 else { return }
+    task.show { $0.bytesReceived = Int64(state.kept) }
+    task.updateProgress()
+    guard case .delegate = output, let task = task as? URLSessionDownloadTask else { return }
+    await notifyDelegate { session, delegate in
+      guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
+      delegate.urlSession(
+        session, downloadTask: task, didResumeAtOffset: Int64(state.kept), expectedTotalBytes: total)
+      return true
+    }
+  }
+
+  private func showSegments(of state: Download.State, total: Int?) async throws(URLError) {
+    let received = Int64(state.received)
+    let earlier = task.read { details in
+      details.show { shown in
+        if let total { shown.bytesExpectedToReceive = Int64(total) }
+        // The bytes of another version count no more.
+        shown.bytesReceived = min(shown.bytesReceived, received)
+        return shown.bytesReceived
+      }
+    }
+    content.pendingCount = Int(received - earlier)
+    if content.pendingCount > 0 { try await handOverTaken() }
+  }
+}
+
+extension URLError {
+  /// Creates the error of a task whose file could not be loaded in segments.
+  fileprivate init(_ error: DownloadError, url: URL?) {
+    switch error.code {
+    case .invalidPlan: self.init(.optionInvalid("segmentedDownloads", error.reason), url: url)
+    case .requestFailed where error.underlying is URLError: self = error.underlying as? URLError ?? .make(.unknown)
+    case .requestFailed: self = .make(.networkConnectionLost, error.reason, url: url)
+    case .cancelled: self = .make(.cancelled, error.reason, url: url)
+    case .tooSlow: self = .make(.timedOut, error.reason, url: url)
+    case .inUse: self = .make(.resourceUnavailable, error.reason, url: url)
+    case .diskFull, .disk: self = .make(.cannotWriteToFile, error.description, url: url)
+    case .status, .notResumable, .size, .changing, .badResponse, .checksum:
+      self = .make(.badServerResponse, error.reason, url: url)
+    }
+  }
+}
