@@ -184,7 +184,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Whether the task is one of the program's. `false` for a load that the cache started.
   var isKnown: Bool { true }
 
-  /// The task that delegates are asked about: another one if this task loads a part of it.
+  /// The task that delegates are asked about: the whole download's task if this task loads a part of it.
   var owner: URLSessionTask { self }
 
   /// The default of `prefersIncrementalDelivery`.
