@@ -84,7 +84,7 @@ import Testing
       self.instead = instead
       words = pattern.split(separator: " ").map { text in
         let word = text.drop { $0 == "?" }
-        let alternatives = word.split(separator: "|").map { $0 == "." ? [] : Array($0.utf8) }
+        let alternatives = word.split(separator: "|").map { $0 == "." ? [UInt8]() : Array($0.utf8) }
         return Word(isOptional: word != text, alternatives: word == "_" ? nil : Set(alternatives))
       }
     }
