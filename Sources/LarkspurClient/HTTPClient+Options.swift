@@ -59,8 +59,8 @@ extension HTTPClient {
     /// Whether cookies are kept in memory, and sent by later requests of this client (RFC 6265). `false` by default.
     public var keepsCookies = false
     /// Returns the user and the password that a server or a proxy demands, or `nil` for none: the response with the demand
-    /// (401, 407) is then the result, or ``HTTPClientError/Code/proxyFailed`` for a tunnel. Asked once for each request
-    /// that is refused without them, on another thread than the loop's; accepted credentials are sent without a
+    /// (401, 407) is then the result, or ``HTTPClientError/Code/proxyFailed`` for a tunnel. Asked once for each
+    /// request that is refused without them, on another thread than the loop's; accepted credentials are sent without a
     /// question from then on. For a request that sets `Authorization` itself, the question is asked only after the
     /// server has refused that field. `nil` by default: no question, and no answer.
     public var credential: (@Sendable (Challenge) async -> PasswordCredential?)?

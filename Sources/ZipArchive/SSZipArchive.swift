@@ -22,8 +22,8 @@ open class SSZipArchive: NSObject {
 
   private static let defaultLimits = Mutex(SSZipArchiveLimits())
 
-  /// The default limits of extractions and new archives. An extraction reads them when it begins, and an archive when
-  /// it is opened for writing.
+  /// The default limits of extractions and new archives. An extraction reads them when it begins, and an archive
+  /// when it is opened for writing.
   public static var limits: SSZipArchiveLimits {
     get { defaultLimits.withLock { $0 } }
     set { defaultLimits.withLock { $0 = newValue } }

@@ -3,9 +3,9 @@ import Larkspur
 
 /// Validates a response, and makes an object of its bytes.
 ///
-/// A manager calls the serializer on a private concurrent queue, once for each task: the serializer and the objects
-/// that it returns must be safe to use there. Most serializers are subclasses of ``AFHTTPResponseSerializer``, which
-/// implements validation, archiving and copying.
+/// A manager calls the serializer on a private concurrent queue, once for each task: the serializer and the
+/// objects that it returns must be safe to use there. Most serializers are subclasses of ``AFHTTPResponseSerializer``,
+/// which implements validation, archiving and copying.
 public protocol AFURLResponseSerialization: NSObjectProtocol, NSSecureCoding, NSCopying {
   /// Makes an object of a response's bytes.
   ///

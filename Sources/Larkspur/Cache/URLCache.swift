@@ -9,8 +9,8 @@ import Synchronization
 ///
 /// A session uses it as a private HTTP cache (RFC 9111). A program may look up and store responses as well. Memory and
 /// disk have a budget each, in bytes; the least recently used responses are removed first. On disk each response is a
-/// separate file, with a second small file after a revalidation, in a directory that only this user may read. A process
-/// that is killed at any moment leaves complete entries behind, and several processes may share a directory.
+/// separate file, with a second small file after a revalidation, in a directory that only this user may read. A
+/// process that is killed at any moment leaves complete entries behind, and several processes may share a directory.
 ///
 /// The cache may be used from any thread. Responses in memory are returned at once; members that have to read or write
 /// the disk block, and their documentation says so. Sessions never block on the disk: they continue when the disk has

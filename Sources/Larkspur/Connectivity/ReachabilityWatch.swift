@@ -4,9 +4,9 @@ import Synchronization
 
 /// Watches a route for one observer.
 ///
-/// Each change of the network causes a check, on a private serial queue, because the lookup of a name blocks. Changes
-/// that come during a check cause one more. A name without a route is looked up again after a while: its name servers
-/// may become reachable later than the network.
+/// Each change of the network causes a check, on a private serial queue, because the lookup of a name blocks.
+/// Changes that come during a check cause one more. A name without a route is looked up again after a while: its name
+/// servers may become reachable later than the network.
 final class ReachabilityWatch: Sendable {
   /// The time until a name is looked up again, in seconds. Each retry doubles it; a change of the network resets it.
   static let retrySecondsMin = 1

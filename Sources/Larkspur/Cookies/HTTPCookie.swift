@@ -114,9 +114,9 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - headerFields: The response's fields, including Set-Cookie.
-  ///   - URL: The URL of the response. Its host is the domain of cookies that name none. Whether the host may set
+  ///   - URL: The URL of the response. Its host is the domain of cookies without a `Domain`. Whether the host may set
   ///     cookies for another domain that a cookie names is checked when the cookie is stored.
-  /// - Returns: The cookies in their order. The path of a cookie without the attribute is `/`.
+  /// - Returns: The cookies in their order. The path of a cookie without a `Path` is `/`.
   open class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
     guard let host = URL.asciiHost.flatMap({ CookieHost($0) }) else { return [] }
     let now = Date()

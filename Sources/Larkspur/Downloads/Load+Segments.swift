@@ -26,7 +26,7 @@ extension Load {
     var plan = DownloadPlan(machine.request.url?.absoluteString ?? "", to: segments.path)
     plan.connections = segments.settings.connections
     plan.smallestPiece = segments.settings.smallestPiece
-    // The engine's requests have time limits of their own.
+    // The engine's requests have separate time limits.
     stopIdleTime()
     defer { countIdleTime() }
     let run = Download(plan, by: client)

@@ -8,7 +8,7 @@ public struct URLSessionSegmentedDownloads: Hashable, Sendable, Codable {
   /// Maximum number of requests at once for each task, from 1 to 64. The session's
   /// `httpMaximumConnectionsPerHost` holds as well.
   public var connections = 4
-  /// The smallest range in bytes that a request of its own is worth, from 1.
+  /// The smallest range in bytes that is worth a separate request, from 1.
   public var smallestPiece = 1 << 20
 
   /// Creates the settings with their defaults.

@@ -1,8 +1,8 @@
 import Foundation
 import LarkspurBytes
 
-/// Async functions. Each runs its task on the session's loop: one hop there and one hop back, or no hop for a caller
-/// that already runs there (``taskExecutor``). Cancelling the caller's task cancels the load, which then throws
+/// Async functions. Each runs its task on the session's loop: one hop there and one hop back, or no hop for a
+/// caller that already runs there (``taskExecutor``). Cancelling the caller's task cancels the load, which then throws
 /// `URLError.cancelled`.
 extension URLSession {
   /// The loop of the session's tasks, as an executor for Swift tasks that prefer it: awaiting a load then costs no

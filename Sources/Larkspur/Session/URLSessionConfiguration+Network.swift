@@ -60,11 +60,11 @@ extension URLSessionConfiguration {
   /// How download tasks load their files in segments, over several connections at once; `nil`, the default, for one request
   /// each. For large files of servers that limit the rate of a connection.
   ///
-  /// The setting applies to GET requests over `http` and `https` without conditions, ranges and codings of their own.
-  /// Progress, resume data, challenges and redirections are those of the task. The engine of ``URLSession/download(_:)``
-  /// loads the file, and so repeats requests that fail. The content of an error comes by a request of its own. Resume data
-  /// has the segments that are on the disk, and is continued in segments by any session. Small files cost a sync of
-  /// the disk. Works in background sessions, where the segments survive the process. See <doc:LargeDownloads>.
+  /// The setting applies to GET requests over `http` and `https` that set no conditions, ranges or codings. Progress,
+  /// resume data, challenges and redirections are those of the task. The engine of ``URLSession/download(_:)`` loads
+  /// the file, and so repeats requests that fail. The content of an error comes by a separate request. Resume data has
+  /// the segments that are on the disk, and is continued in segments by any session. Small files cost a sync of the
+  /// disk. Works in background sessions, where the segments survive the process. See <doc:LargeDownloads>.
   public var segmentedDownloads: SegmentedDownloads? {
     get { storage.settings.segmentedDownloads }
     set { storage.settings.segmentedDownloads = newValue }

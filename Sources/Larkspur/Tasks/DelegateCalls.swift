@@ -88,8 +88,8 @@ final class DelegateCalls {
     }
   }
 
-  /// Calls a completion handler, which must not be lost: if the program cancels its operation, another operation calls
-  /// it.
+  /// Calls a completion handler, which must not be lost: if the program cancels its operation, another operation
+  /// calls it.
   func insist(_ handler: @escaping @Sendable () -> Void) {
     dispatch(isOften: false, dropped: { [queue] in queue.insist(handler) }, handler)
   }

@@ -71,7 +71,7 @@ extension Load {
     guard let data = DataURL(url.absoluteString) else {
       throw URLError.make(.badURL, "the data URL has no comma or is not Base64", url: url)
     }
-    // The charset as the URL names it. RFC 2397 has a default for URLs that name none; FoundationNetworking does not
+    // The charset as the URL names it. RFC 2397 has a default for URLs without a charset; FoundationNetworking does not
     // report it.
     let charset = data.isTypeNamed ? data.mediaType["charset"] : nil
     try await start(

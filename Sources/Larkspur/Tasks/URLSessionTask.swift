@@ -184,7 +184,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// Whether the task is one of the program's. `false` for a load that the cache started.
   var isKnown: Bool { true }
 
-  /// The task that delegates are asked about: another one if this task loads a part of it.
+  /// The task that delegates are asked about: the whole download's task if this task loads a part of it.
   var owner: URLSessionTask { self }
 
   /// The default of `prefersIncrementalDelivery`.
@@ -389,8 +389,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
   /// the counts no longer change. A delegate call that has started runs to its end. Questions and content that still
   /// wait on the delegate queue are dropped.
   ///
-  /// The end of a task that has never been resumed is reported when it is resumed, or after 10 ms at the latest, so
-  /// that the program can still set the delegate that receives the report.
+  /// The end of a task that has never been resumed is reported when it is resumed, or after 10 ms at the latest,
+  /// so that the program can still set the delegate that receives the report.
   open func cancel() {
     guard let core else { return }
     // Read the load in the same step. When a download task takes this one's place, it takes the load as well,

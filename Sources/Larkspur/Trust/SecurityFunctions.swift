@@ -92,7 +92,7 @@ public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: inout SecTrustRe
 ///   - certificates: A ``SecCertificate``, or an array of them, the certificate to verify first.
 ///   - policies: A ``SecPolicy``, or an array of them, all of which apply. With `nil` a chain is good for any host.
 ///   - trust: Set to the trust, or to `nil` if there is an error. ``ServerTrust/host`` is the first host that the
-///     policies name, or `certificates.invalid` if they name none.
+///     policies name, or `certificates.invalid` if they name no host.
 /// - Returns: ``errSecSuccess``; ``errSecParam`` if one of the arguments is of another type or empty;
 ///   ``errSecTrustNotAvailable`` if there is not enough memory. If the system's roots cannot be read, the evaluation
 ///   fails and names the file.

@@ -2,8 +2,8 @@
 ///
 /// Theory of operation. The state is one moment, up to which time has paid for the bytes that were taken. Each byte
 /// moves the moment forward. While it is in the past, the bytes of the time since then may be taken at once; it is
-/// never further back than a burst. When it is in the future, more was taken than available (a kernel call returns what
-/// it has), and nothing is available until then. So the average holds in any case.
+/// never further back than a burst. When it is in the future, more was taken than available (a kernel call returns
+/// what it has), and nothing is available until then. So the average holds in any case.
 public struct TokenBucket: Hashable, Sendable {
   private let bytesPerSecond: UInt64
   private let burstNanoseconds: UInt64

@@ -35,8 +35,8 @@ final class CodingLayer {
   /// Bytes of the input that were examined and are not inflated yet, from `heldStart` on.
   private var held: [UInt8] = []
   private var heldStart = 0
-  /// Whether no byte has arrived yet. An empty body is not a truncated one: the response to a HEAD, or an empty file
-  /// that was not compressed.
+  /// Whether no byte has arrived yet. An empty body is not a truncated one: the response to a HEAD, or an empty
+  /// file that was not compressed.
   private var isUntouched = true
 
   private static let memberMagic: [UInt8] = [0x1f, 0x8b, 8]

@@ -3,8 +3,8 @@ import LarkspurBytes
 /// Decodes the chunked transfer coding (RFC 9112 7.1) of a body.
 ///
 /// Theory of operation. The decoder reads chunk heads byte by byte and stores no byte of them, so that they may be
-/// split anywhere. It reports data as ranges. The owner has to keep the bytes of the trailer section together, like
-/// those of a head, until the section is complete: `consumed` stays at its first byte meanwhile.
+/// split anywhere. It reports data as ranges. The owner has to keep the bytes of the trailer section together,
+/// like those of a head, until the section is complete: `consumed` stays at its first byte meanwhile.
 ///
 /// ```
 ///  size --';'--> extension --CR--> sizeLF --LF, size > 0--> data -> dataCR -> dataLF -> size

@@ -19,8 +19,8 @@ public struct Certificate: Sendable {
     unsafe self.init(taking: pointer)
   }
 
-  // Safe: for all properties below, the certificate lives as long as `reference`, and reading it changes only fields
-  // that OpenSSL guards by a lock.
+  // Safe: for all properties below, the certificate lives as long as `reference`, and reading it changes only
+  // fields that OpenSSL guards by a lock.
 
   /// The certificate as it was signed, in DER.
   public var der: [UInt8] { unsafe Array(taking: larkspur_certificate_der(reference.pointer)) }
