@@ -256,7 +256,7 @@ open class AFURLSessionManager: NSObject, NSSecureCoding, NSCopying, URLSessionS
   // MARK: - Delegate methods
 
   open func urlSession(_ session: URLSession, wants call: URLSessionDelegateCall, for task: URLSessionTask) -> Bool {
-    if needsAllCalls || blocks.wants(call) { return true }
+    if needsAllCalls || blocks.needsCall(call) { return true }
     guard hasWatchedTasks.load(ordering: .acquiring) else { return false }
     switch call {
     case .didReceiveData, .writtenData: return record(of: task)?.watchesDownload ?? true
