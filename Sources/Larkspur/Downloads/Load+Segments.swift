@@ -31,7 +31,7 @@ extension Load {
     defer { countIdleTime() }
     let run = Download(plan, by: client)
     do throws(URLError) {
-      try await follow(run, client)
+      try await follow(run, client, from: segments.point?.offset)
     } catch {
       run.cancel()
     }
@@ -62,15 +62,19 @@ extension Load {
   private static let segmentsPhase = "while the file was loaded in segments"
 
   /// Shows the progress of a download as the task's, until the download ends.
-  private func follow(_ run: Download, _ client: SegmentClient) async throws(URLError) {
+  ///
+  /// - Parameter kept: The number of bytes that the disk has according to resume data.
+  private func follow(_ run: Download, _ client: SegmentClient, from kept: Int?) async throws(URLError) {
     var states = run.states.makeAsyncIterator()
     var isShown = false
     while let state = try await waiting(
       cancellingBy: { run.cancel() }, timed: Self.segmentsPhase, { await states.next() })
     {
-      if !isShown, let response = client.state.response {
+      let noted = client.state
+      if !isShown, let response = noted.response {
         isShown = true
-        await begin(response, client.state.currentRequest, at: state)
+        if let request = noted.currentRequest { task.show { $0.currentRequest = request } }
+        await begin(response, total: state.total, continuedAt: noted.continuedAt.map { kept ?? $0 })
       }
       if isShown { try await showSegments(of: state, total: state.total) }
       guard isHalted else { continue }
@@ -80,19 +84,20 @@ extension Load {
     }
   }
 
-  private func begin(_ response: HTTPURLResponse, _ request: URLRequest?, at state: Download.State) async {
-    let (task, total) = (task, state.total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown)
-    if let request { task.show { $0.currentRequest = request } }
-    show(response, length: total)
+  /// - Parameter offset: The number of bytes that an earlier download has left, if this one continues it.
+  private func begin(_ response: HTTPURLResponse, total: Int?, continuedAt offset: Int?) async {
+    let expected = total.map(Int64.init) ?? NSURLSessionTransferSizeUnknown
+    let response = offset == nil ? response.ofWhole(total) : response
+    show(response, length: expected)
     perCallDelegate?.notify(of: response)
-    guard state.kept > 0 else { return }
-    task.show { $0.bytesReceived = Int64(state.kept) }
+    guard let offset = offset.map(Int64.init) else { return }
+    task.show { $0.bytesReceived = offset }
     task.updateProgress()
     guard case .delegate = output, let task = task as? URLSessionDownloadTask else { return }
     await notifyDelegate { session, delegate in
       guard let delegate = delegate as? any URLSessionDownloadDelegate else { return false }
       delegate.urlSession(
-        session, downloadTask: task, didResumeAtOffset: Int64(state.kept), expectedTotalBytes: total)
+        session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: expected)
       return true
     }
   }

@@ -42,6 +42,8 @@ final class SegmentClient: DownloadClient {
     var response: HTTPURLResponse?
     /// The request that the response answers, behind all redirections.
     var currentRequest: URLRequest?
+    /// The first byte that the response's request asks for, if the request continues an earlier download.
+    var continuedAt: Int?
     /// The error of `admit`.
     var refusal: URLError?
   }
@@ -82,6 +84,7 @@ final class SegmentClient: DownloadClient {
         noted.withLock { state in
           guard state.response == nil else { return }
           (state.response, state.currentRequest) = (response, inner.currentRequest)
+          if fields.firstValue(named: "If-Range") != nil { state.continuedAt = response.firstByte }
         }
       }
       return isWanted
@@ -91,4 +94,23 @@ final class SegmentClient: DownloadClient {
   }
 
   func isOfConnection(_ error: any Error) -> Bool { session.isOfConnection(error) }
+}
+
+extension HTTPURLResponse {
+  /// The first byte of a part of the resource.
+  fileprivate var firstByte: Int? {
+    if case .part(let range) = bodyExtent { range.bytes.lowerBound } else { nil }
+  }
+
+  /// The response of which this one is the first part: a 200 with all bytes, which are put together from parts (RFC 9110
+  /// 15.3.7.3).
+  ///
+  /// - Parameter total: The size of the whole in bytes, or `nil` if it is unknown.
+  func ofWhole(_ total: Int?) -> HTTPURLResponse {
+    guard statusCode == 206, let url else { return self }
+    var given = fields.dictionary
+    given["Content-Range"] = nil
+    given["Content-Length"] = total.map { "\($0)" }
+    return HTTPURLResponse(url: url, statusCode: 200, httpVersion: httpVersion, fields: .given(given), isDecoded: false)
+  }
 }

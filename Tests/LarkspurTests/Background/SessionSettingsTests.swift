@@ -58,6 +58,8 @@ import Testing
     configuration.timeouts.lowestRate = .init(bytes: 1, over: .seconds(60))
     configuration.localEndpoint = LocalEndpoint(address: .loopback(port: 0), interface: "lo")
     configuration.rateLimits.requestsPerSecondPerHost = 0.5
+    configuration.segmentedDownloads = .init()
+    configuration.segmentedDownloads?.connections = 5
     return configuration
   }
 
@@ -96,6 +98,7 @@ import Testing
         "User-Agent": RequestComposer.userAgent,
       ])
     #expect(read.httpMaximumConnectionsPerHost == 3)
+    #expect(read.segmentedDownloads?.connections == 5 && read.segmentedDownloads?.smallestPiece == 1 << 20)
     #expect(read.httpCookieStorage == nil && read.urlCredentialStorage == nil)
     let proxies = try #require(read.connectionProxyDictionary)
     #expect(proxies[kCFNetworkProxiesHTTPEnable] as? Bool == true)
