@@ -28,6 +28,7 @@ public final class TestServer: Sendable {
 
   /// Limits of the server.
   public struct Options: Hashable, Sendable {
+    /// The loopback address to listen on.
     public var address = Address.ipv4
     /// The maximum length of a head in bytes. A route answers a longer head with 431; a script's step fails.
     public var headBytesMax = 1 << 20
@@ -46,16 +47,19 @@ public final class TestServer: Sendable {
     /// only the length is recorded.
     public var webSocketBytesKept = 16 << 20
 
+    /// Creates the default limits, and the address 127.0.0.1.
     public init() {}
   }
 
   /// The reason, in words, why the server could not listen or could not use its TLS settings.
   public struct ListenError: Error, Hashable, CustomStringConvertible {
+    /// The reason in words.
     public let description: String
   }
 
   /// The server stopped before the awaited event could happen.
   public struct Stopped: Error, Hashable {
+    /// Creates the error.
     public init() {}
   }
 

@@ -1,7 +1,9 @@
 extension TestCA {
   /// A revocation list (RFC 5280, section 5).
   public struct RevocationList: Hashable, Sendable {
+    /// The signed list in DER.
     public let der: [UInt8]
+    /// The signed list in PEM.
     public var pem: String { LarkspurTestServer.pem("X509 CRL", der) }
   }
 
@@ -36,7 +38,10 @@ extension TestCA {
 
   /// The status of a certificate in an OCSP response.
   public enum OCSPStatus: Hashable, Sendable {
-    case good, unknown
+    /// Not revoked.
+    case good
+    /// The responder has no information about the certificate.
+    case unknown
     /// Revoked at this time, in seconds from now, for the reason `keyCompromise`.
     case revoked(at: Int = -3600)
   }

@@ -14,6 +14,7 @@
 public struct TestCA: Hashable, Sendable {
   /// The reason why a certificate could not be made, in words. Mostly the request contradicts itself.
   public struct Failure: Error, Hashable, CustomStringConvertible {
+    /// The reason in words.
     public let description: String
   }
 
