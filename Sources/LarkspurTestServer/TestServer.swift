@@ -69,7 +69,9 @@ public final class TestServer: Sendable {
 
   /// Starts a server on a free port of the loopback interface.
   ///
-  /// - Parameter tls: The TLS settings, or `nil` for HTTP without TLS.
+  /// - Parameters:
+  ///   - options: The address and the limits.
+  ///   - tls: The TLS settings, or `nil` for HTTP without TLS.
   public convenience init(_ options: Options = Options(), tls: TLS? = nil) throws(ListenError) {
     let address: SocketAddress =
       switch options.address {
@@ -116,7 +118,9 @@ public final class TestServer: Sendable {
   /// Returns the URL of a path on this server, such as `/get` or `/range/100?x=1`, with `https` if the server speaks
   /// TLS.
   ///
-  /// - Parameter host: A name of this machine, such as `localhost`, to use in place of the IP address.
+  /// - Parameters:
+  ///   - path: The path, with or without a query. A `/` in front is added if there is none.
+  ///   - host: A name of this machine, such as `localhost`, to use in place of the IP address.
   public func url(_ path: String = "/", host: String? = nil) -> String {
     let authority = host.map { "\($0):\(port)" } ?? authority
     return (core.tls == nil ? "http://" : "https://") + authority + (path.hasPrefix("/") ? path : "/" + path)
@@ -124,7 +128,9 @@ public final class TestServer: Sendable {
 
   /// Returns the URL of a path on this server for WebSockets: `ws://`, or `wss://` if the server speaks TLS.
   ///
-  /// - Parameter host: A name of this machine, such as `localhost`, to use in place of the IP address.
+  /// - Parameters:
+  ///   - path: The path, with or without a query. A `/` in front is added if there is none.
+  ///   - host: A name of this machine, such as `localhost`, to use in place of the IP address.
   public func webSocketURL(_ path: String = "/", host: String? = nil) -> String {
     "ws" + url(path, host: host).dropFirst("http".count)
   }
@@ -154,7 +160,10 @@ public final class TestServer: Sendable {
   /// Adds a route that accepts WebSockets, and does the steps on each. The server closes the connection after the
   /// steps.
   ///
-  /// - Parameter answer: The choices of the server in the opening handshake, and what it does wrong.
+  /// - Parameters:
+  ///   - path: The path, as for other routes.
+  ///   - steps: The steps on each WebSocket.
+  ///   - answer: The choices of the server in the opening handshake, and what it does wrong.
   public func webSocket(_ path: String, _ steps: [WebSocketStep], answer: WebSocketAnswer = WebSocketAnswer()) {
     route("GET", path, script: [.webSocket(steps, answer: answer)])
   }

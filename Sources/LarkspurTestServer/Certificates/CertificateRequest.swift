@@ -83,7 +83,9 @@ extension TestCertificate {
 
     /// Describes a certificate for an authority.
     ///
-    /// - Parameter pathLength: The number of authorities that may stand below this one, or `nil` for no limit.
+    /// - Parameters:
+    ///   - commonName: The subject's common name.
+    ///   - pathLength: The number of authorities that may stand below this one, or `nil` for no limit.
     public static func authority(_ commonName: String, pathLength: Int? = nil) -> Self {
       var request = Self(names: [], ipAddresses: [])
       request.commonName = commonName

@@ -70,7 +70,14 @@ extension TestServer {
 
     /// Creates a frame.
     ///
-    /// - Parameter length: The length to announce, or `nil` for that of the payload.
+    /// - Parameters:
+    ///   - opcode: The type of the frame.
+    ///   - payload: The payload without the mask.
+    ///   - isFinal: Whether the frame is the last one of its message.
+    ///   - reservedBits: RSV1 to RSV3 as a number of three bits.
+    ///   - mask: The masking key with its first byte as the most significant one, or `nil` for no mask.
+    ///   - length: The length to announce, or `nil` for that of the payload.
+    ///   - lengthForm: The encoding of the length.
     public init(
       _ opcode: Opcode, _ payload: [UInt8] = [], isFinal: Bool = true, reservedBits: UInt8 = 0, mask: UInt32? = nil,
       length: UInt64? = nil, lengthForm: LengthForm = .shortest
