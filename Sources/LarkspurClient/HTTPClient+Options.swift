@@ -13,6 +13,7 @@ extension HTTPClient {
       case environment
       /// Servers are reached directly.
       case none
+      /// The program names the proxies.
       case settings(ProxySettings)
     }
 

@@ -16,8 +16,10 @@ extension TestServer {
 
     private let state = Mutex(State())
 
+    /// Creates a signal that has not fired.
     public init() {}
 
+    /// Whether the signal has fired.
     public var hasFired: Bool { state.withLock { $0.hasFired } }
 
     /// Fires the signal and resumes all waiters. Further calls do nothing.

@@ -28,6 +28,7 @@ public final class TestServer: Sendable {
 
   /// Limits of the server.
   public struct Options: Hashable, Sendable {
+    /// The loopback address to listen on.
     public var address = Address.ipv4
     /// The maximum length of a head in bytes. A route answers a longer head with 431; a script's step fails.
     public var headBytesMax = 1 << 20
@@ -46,16 +47,19 @@ public final class TestServer: Sendable {
     /// only the length is recorded.
     public var webSocketBytesKept = 16 << 20
 
+    /// Creates the default limits, and the address 127.0.0.1.
     public init() {}
   }
 
   /// The reason, in words, why the server could not listen or could not use its TLS settings.
   public struct ListenError: Error, Hashable, CustomStringConvertible {
+    /// The reason in words.
     public let description: String
   }
 
   /// The server stopped before the awaited event could happen.
   public struct Stopped: Error, Hashable {
+    /// Creates the error.
     public init() {}
   }
 
@@ -65,7 +69,9 @@ public final class TestServer: Sendable {
 
   /// Starts a server on a free port of the loopback interface.
   ///
-  /// - Parameter tls: The TLS settings, or `nil` for HTTP without TLS.
+  /// - Parameters:
+  ///   - options: The address and the limits.
+  ///   - tls: The TLS settings, or `nil` for HTTP without TLS.
   public convenience init(_ options: Options = Options(), tls: TLS? = nil) throws(ListenError) {
     let address: SocketAddress =
       switch options.address {
@@ -112,7 +118,9 @@ public final class TestServer: Sendable {
   /// Returns the URL of a path on this server, such as `/get` or `/range/100?x=1`, with `https` if the server speaks
   /// TLS.
   ///
-  /// - Parameter host: A name of this machine, such as `localhost`, to use in place of the IP address.
+  /// - Parameters:
+  ///   - path: The path, with or without a query. A `/` in front is added if there is none.
+  ///   - host: A name of this machine, such as `localhost`, to use in place of the IP address.
   public func url(_ path: String = "/", host: String? = nil) -> String {
     let authority = host.map { "\($0):\(port)" } ?? authority
     return (core.tls == nil ? "http://" : "https://") + authority + (path.hasPrefix("/") ? path : "/" + path)
@@ -120,7 +128,9 @@ public final class TestServer: Sendable {
 
   /// Returns the URL of a path on this server for WebSockets: `ws://`, or `wss://` if the server speaks TLS.
   ///
-  /// - Parameter host: A name of this machine, such as `localhost`, to use in place of the IP address.
+  /// - Parameters:
+  ///   - path: The path, with or without a query. A `/` in front is added if there is none.
+  ///   - host: A name of this machine, such as `localhost`, to use in place of the IP address.
   public func webSocketURL(_ path: String = "/", host: String? = nil) -> String {
     "ws" + url(path, host: host).dropFirst("http".count)
   }
@@ -150,7 +160,10 @@ public final class TestServer: Sendable {
   /// Adds a route that accepts WebSockets, and does the steps on each. The server closes the connection after the
   /// steps.
   ///
-  /// - Parameter answer: The choices of the server in the opening handshake, and its faults.
+  /// - Parameters:
+  ///   - path: The path, as for other routes.
+  ///   - steps: The steps on each WebSocket.
+  ///   - answer: The choices of the server in the opening handshake, and its faults.
   public func webSocket(_ path: String, _ steps: [WebSocketStep], answer: WebSocketAnswer = WebSocketAnswer()) {
     route("GET", path, script: [.webSocket(steps, answer: answer)])
   }

@@ -179,14 +179,6 @@ import Testing
     }
   }
 
-  /// Declarations that are documented where they are required: members of Foundation's and Swift's protocols, and
-  /// delegate methods.
-  private static let documentedElsewhere = [
-    "override ", "static func ==", "func hash(into", "var description", "var debugDescription", "var customMirror",
-    "typealias ", "init?(coder", "func encode(with", "func copy(with", "func mutableCopy(with", "supportsSecureCoding",
-    "func makeAsyncIterator", "mutating func next", "ObjectiveC", "func urlSession(", "func urlSessionDidFinishEvents(",
-  ]
-
   /// Names below the products that only tests use: counts of what is in use, and what a program cannot ask for yet.
   static let namesForTests: Set<String> = [
     "chunkBytesLent", "forgetSessions", "isTunnel", "peerProcess", "queuedCount",
@@ -223,28 +215,6 @@ import Testing
       Issue.record("\(place): \(name) has no user")
     }
     #expect(Self.namesForTests.subtracting(unused.keys.map(String.init)) == [])
-  }
-
-  /// Every public declaration of the modules that programs import in place of others has a documentation comment.
-  @Test func publicDeclarationsHaveWords() {
-    let modules: Set<String> = ["Larkspur", "LarkspurClient", "AFNetworking", "AFNetworkingXML", "ZipArchive"]
-    for file in Self.sources where modules.contains(file.module) {
-      for (number, line) in file.code.enumerated() {
-        let tokens = line.split(separator: " ")
-        let access = tokens.first { !$0.hasPrefix("@") }
-        guard access == "public" || access == "open", !tokens.contains("extension"), !tokens.contains("+="),
-          !Self.documentedElsewhere.contains(where: line.contains)
-        else { continue }
-        // Attributes and `//` comments may stand between the documentation and the declaration.
-        let above = file.lines[..<number].last { line in
-          let text = line.drop { $0 == " " }
-          return !text.hasPrefix("@") && (!text.hasPrefix("//") || text.hasPrefix("///"))
-        }
-        if above?.drop(while: { $0 == " " }).hasPrefix("///") != true {
-          Issue.record("\(file.path):\(number + 1): \(line)")
-        }
-      }
-    }
   }
 
   /// A program with more rights than its caller (setuid) trusts no variable of its environment: sources read it through

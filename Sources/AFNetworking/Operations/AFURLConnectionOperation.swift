@@ -242,10 +242,15 @@ open class AFURLConnectionOperation: Operation, NSSecureCoding, NSCopying, @unch
 
   // MARK: - States
 
+  /// Whether the operation can be started: it has not begun, is not paused, and waits for no other operation.
   open override var isReady: Bool { read { $0.machine.state } == .ready && super.isReady }
+  /// Whether the operation is loading. A paused operation is not.
   open override var isExecuting: Bool { read { $0.machine.state } == .executing }
+  /// Whether the operation has ended: with a response, an error, or by cancellation.
   open override var isFinished: Bool { read { $0.machine.state } == .finished }
+  /// Whether the operation has been cancelled. It may still have to finish.
   open override var isCancelled: Bool { read { $0.machine.isCancelled } }
+  /// Always `true`: the operation returns from `start()` at once, and loads on other threads.
   open override var isAsynchronous: Bool { true }
 
   /// The operations that this one depends on, or depended on before it finished.

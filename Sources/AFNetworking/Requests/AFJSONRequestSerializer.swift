@@ -21,6 +21,7 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
 
   open override class func serializer() -> AFJSONRequestSerializer { AFJSONRequestSerializer() }
 
+  /// Reads a serializer from an archive, with its writing options.
   public required init?(coder decoder: NSCoder) { super.init(coder: decoder) }
 
   override func blank() -> AFHTTPRequestSerializer? {

@@ -30,6 +30,7 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
 
   open override class func serializer() -> AFPropertyListRequestSerializer { AFPropertyListRequestSerializer() }
 
+  /// Reads a serializer from an archive, with its format and options.
   public required init?(coder decoder: NSCoder) { super.init(coder: decoder) }
 
   override func blank() -> AFHTTPRequestSerializer? {

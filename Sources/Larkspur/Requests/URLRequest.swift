@@ -7,7 +7,9 @@ import LarkspurHTTP
 /// except for its body stream, which the load reads.
 public struct URLRequest: ReferenceConvertible, CustomReflectable, @unchecked Sendable {
   public typealias ReferenceType = NSURLRequest
+  /// The way in which the cache takes part in loading the request.
   public typealias CachePolicy = NSURLRequest.CachePolicy
+  /// The kind of traffic that the request stands for.
   public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
 
   private var storage: RequestStorage

@@ -2,9 +2,12 @@ import LarkspurBytes
 
 /// A user and a password.
 public struct PasswordCredential: Hashable, Sendable {
+  /// The user's name.
   public let user: String
+  /// The password, in plain text.
   public let password: String
 
+  /// Creates a credential. Any text is accepted; see `isPrintable`.
   public init(user: String, password: String) {
     self.user = user
     self.password = password

@@ -2,9 +2,12 @@ import LarkspurBytes
 
 /// A header field: a line of a head, or of a trailer section.
 public struct Field: Codable, Hashable, Sendable {
+  /// The name, with its letter case kept.
   public var name: String
+  /// The value, without the white space around it.
   public var value: String
 
+  /// Creates a field. The texts are not checked here.
   public init(_ name: String, _ value: String) {
     self.name = name
     self.value = value

@@ -2,7 +2,9 @@ import LarkspurBytes
 
 /// A proxy: its address, its protocol, and the credentials for it.
 public struct Proxy: Hashable, Sendable {
+  /// The protocol between the client and a proxy. The raw value is the scheme of a URL.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
+    /// HTTP without TLS to the proxy.
     case http
     /// HTTP over TLS to the proxy.
     case https
@@ -15,6 +17,7 @@ public struct Proxy: Hashable, Sendable {
     /// SOCKS5: the proxy looks the name up.
     case socks5h
 
+    /// Whether the protocol is a version of SOCKS.
     public var isSOCKS: Bool { self != .http && self != .https }
     /// Whether the client looks names up, so that the proxy gets an address and no name.
     public var resolvesHere: Bool { self == .socks4 || self == .socks5 }
@@ -22,9 +25,11 @@ public struct Proxy: Hashable, Sendable {
     var ownPort: UInt16 { self == .https ? 443 : 1080 }
   }
 
+  /// The protocol to the proxy.
   public let kind: Kind
   /// The proxy's name or IP address, without brackets. An IPv6 address may have a zone: `fe80::1%eth0`.
   public let host: String
+  /// The proxy's TCP port.
   public let port: UInt16
   /// User and password, percent-decoded.
   public let credentials: UserInfo?
@@ -36,8 +41,11 @@ public struct Proxy: Hashable, Sendable {
 
   /// Why a text does not name a proxy. The error holds no part of the text but the scheme, and never a password.
   public enum Invalid: Error, Hashable, Sendable {
+    /// The scheme is none of those of `Kind`.
     case schemeUnsupported(String)
+    /// The host is missing, or neither a name nor an IP address.
     case hostInvalid
+    /// The port is no number from 1 to 65535.
     case portInvalid
   }
 

@@ -24,6 +24,7 @@ public struct ProxyExceptions: Hashable, Sendable {
 
   private let entries: [Entry]
 
+  /// Reads a list, whose malformed entries are left out. An empty list, the default, has no hosts.
   public init(_ list: String = "") {
     entries = list.utf8.split { $0 == UInt8(ascii: ",") || ASCII.isWhitespace($0) }.compactMap {
       Self.entry(Array($0)[...])

@@ -1,5 +1,6 @@
 /// A proxy, the hosts that it is for, and how it is used.
 public struct ProxyRule: Hashable, Sendable {
+  /// The proxy for the hosts that the rule covers.
   public var proxy: Proxy
   /// The hosts that are reached through the proxy, or `nil` for all.
   public var hosts: ProxyExceptions?
@@ -11,6 +12,7 @@ public struct ProxyRule: Hashable, Sendable {
   /// requests the proxy forwards.
   public var allowsFailover = false
 
+  /// Creates a rule for all hosts.
   public init(_ proxy: Proxy) { self.proxy = proxy }
 
   func covers(host: String, port: UInt16) -> Bool {

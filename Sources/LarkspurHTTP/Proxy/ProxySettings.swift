@@ -11,6 +11,7 @@ public struct ProxySettings: Hashable, Sendable {
   /// Rules in place of all of the above, the first of which that covers a host counts. Empty for none.
   public var rules: [ProxyRule] = []
 
+  /// Creates settings without proxies: each server is reached directly.
   public init() {}
 
   /// Returns the rule for a server, or `nil` if the server is reached directly.
@@ -24,7 +25,9 @@ public struct ProxySettings: Hashable, Sendable {
 
   /// A variable whose value does not name a proxy.
   public struct InvalidVariable: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The name of the environment variable.
     public var name: String
+    /// The reason why its value names no proxy.
     public var error: Proxy.Invalid
 
     public var description: String { "\(name): \(error)" }

@@ -8,6 +8,7 @@ public struct RetryBudget: Hashable, Sendable {
   public let share: Double
   /// The number of tokens at the beginning, and the highest number that is kept.
   public let reserve: Double
+  /// The number of tokens that are left. A repetition needs one.
   public private(set) var tokens: Double
 
   /// - Parameters:

@@ -18,10 +18,12 @@ public struct RetryRules: Hashable, Sendable {
   /// the field `Idempotency-Key`, by which a server recognizes a repetition.
   public var repeatsAllMethods = false
 
+  /// Creates the default rules: three attempts at idempotent requests.
   public init() {}
 
   /// An attempt that has no useful response.
   public struct Attempt: Hashable, Sendable {
+    /// The way in which an attempt has failed.
     public enum Failure: Hashable, Sendable {
       /// A response with this status code.
       ///
@@ -36,10 +38,14 @@ public struct RetryRules: Hashable, Sendable {
 
     /// The number of the attempt, counted from 1.
     public var number: Int
+    /// The request's method, such as `GET`.
     public var method: String
+    /// Whether the request has the field `Idempotency-Key`.
     public var hasIdempotencyKey: Bool
+    /// The way in which the attempt has failed.
     public var failure: Failure
 
+    /// Creates the description of a failed attempt.
     public init(number: Int, method: String, hasIdempotencyKey: Bool = false, failure: Failure) {
       self.number = number
       self.method = method

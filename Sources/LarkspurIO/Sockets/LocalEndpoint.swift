@@ -8,8 +8,10 @@
 public struct LocalEndpoint: Hashable, Sendable, Codable {
   /// The error for a text that is no IP address of this machine's kind.
   public struct InvalidAddress: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The text, as it was passed in.
     public let text: String
 
+    /// Creates the error for a text.
     public init(text: String) { self.text = text }
 
     public var description: String {
@@ -29,6 +31,7 @@ public struct LocalEndpoint: Hashable, Sendable, Codable {
   /// Whether to use multipath TCP (RFC 8684) where the kernel and the server have it, and TCP with one path otherwise.
   public let usesMultipath: Bool
 
+  /// Creates an endpoint. All parts have defaults that leave the choice to the kernel.
   public init(
     address: SocketAddress? = nil, interface: String? = nil, trafficClass: UInt8 = 0, usesMultipath: Bool = false
   ) {

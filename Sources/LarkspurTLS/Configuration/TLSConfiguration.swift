@@ -4,9 +4,12 @@
 /// A stricter setting in the system's configuration of OpenSSL (`MinProtocol`, `MaxProtocol`, `CipherString`, `Groups`,
 /// the security level) takes precedence.
 public struct TLSConfiguration: Sendable {
+  /// The oldest version that is accepted.
   public var minimumVersion = TLSVersion.tls12
+  /// The newest version that is offered.
   public var maximumVersion = TLSVersion.tls13
 
+  /// The certificates at which the chain of a server may end.
   public var roots = TrustRoots.system
 
   /// Paths of files with further roots, in PEM or DER. New connections read them again when they change. `Security` reads
@@ -20,6 +23,7 @@ public struct TLSConfiguration: Sendable {
   /// chain needs an up-to-date list, or verification fails.
   public var revocationLists: [[UInt8]] = []
 
+  /// The certificates or keys that chains must contain. Without hosts by default.
   public var pins = PinPolicy()
 
   /// The client certificate that is sent to every server that asks for one.
@@ -42,6 +46,7 @@ public struct TLSConfiguration: Sendable {
   /// access is refused.
   public var dangerousKeyLogFile: String?
 
+  /// Creates the default settings: TLS 1.2 and 1.3, and the system's roots.
   public init() {}
 }
 

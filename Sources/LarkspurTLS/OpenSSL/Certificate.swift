@@ -28,8 +28,10 @@ public struct Certificate: Sendable {
   /// The key with its algorithm (SubjectPublicKeyInfo), in DER.
   public var publicKeyInfo: [UInt8] { unsafe Array(taking: larkspur_certificate_spki(reference.pointer)) }
 
+  /// The SHA-256 digest of the whole certificate: 32 bytes.
   public var sha256: [UInt8] { SHA256Digest.of(der) }
 
+  /// The SHA-256 digest of the key with its algorithm, as in pins: 32 bytes.
   public var publicKeySHA256: [UInt8] { SHA256Digest.of(publicKeyInfo) }
 
   // Safe: the certificate lives as long as `reference`.
@@ -38,6 +40,7 @@ public struct Certificate: Sendable {
   public var subject: String { unsafe Self.text(larkspur_name_text(X509_get_subject_name(reference.pointer))) }
 
   // Safe: the certificate lives as long as `reference`.
+  /// The issuer's distinguished name as text (RFC 2253).
   public var issuer: String { unsafe Self.text(larkspur_name_text(X509_get_issuer_name(reference.pointer))) }
 
   /// The serial number, with the most significant byte first.
@@ -55,6 +58,7 @@ public struct Certificate: Sendable {
 
   /// A name that the certificate is issued for, from its subjectAltName.
   public enum Name: Hashable, Sendable {
+    /// A DNS name, which may begin with `*.`.
     case dns(String)
     /// An IP address of four or sixteen bytes.
     case address([UInt8])

@@ -1,6 +1,7 @@
 /// A certificate and its private key, with which a client authenticates itself.
 @safe
 public struct ClientIdentity: Sendable {
+  /// The client's own certificate.
   public let certificate: Certificate
   /// The intermediate certificates, which are sent along.
   public let chain: [Certificate]
@@ -56,6 +57,7 @@ public struct ClientIdentity: Sendable {
     /// The paths of the files.
     public var paths: [String] { [certificates] + (key.map { [$0] } ?? []) }
 
+    /// Names the files of an identity. The files are not read yet.
     public init(certificates: String, key: String? = nil, password: String? = nil) {
       self.certificates = certificates
       self.key = key

@@ -33,8 +33,10 @@ public struct PinPolicy: Sendable {
     }
   }
 
+  /// The entries. Of several that cover a server, those with the longest name count.
   public var hosts: [Host]
 
+  /// Creates a policy. Without entries, each chain is accepted.
   public init(_ hosts: [Host] = []) { self.hosts = hosts }
 
   /// Returns the entries with the longest name that covers the server. If several entries have that name, all count.

@@ -28,9 +28,11 @@ extension TestCertificate {
     public var basicConstraints: BasicConstraints? = BasicConstraints()
     /// The purposes of the key. If `nil`, the certificate has no such extension.
     public var keyUsage: KeyUsage? = [.digitalSignature]
+    /// Whether the extension of the key usage is critical.
     public var keyUsageIsCritical = true
     /// The extended purposes of the key. If `nil`, the certificate has no such extension.
     public var extendedKeyUsage: [ExtendedKeyUsage]? = [.serverAuth, .clientAuth]
+    /// Whether the extension of the extended key usage is critical.
     public var extendedKeyUsageIsCritical = false
     /// The name constraints. If `nil`, the certificate has no such extension.
     public var nameConstraints: NameConstraints?
@@ -39,6 +41,7 @@ extension TestCertificate {
 
     // MARK: Key and signature
 
+    /// The kind of the new private key. Ignored if ``privateKeyDER`` is set.
     public var key = KeyKind.ecP256
     /// A private key (PKCS#8 in DER) to use in place of a new one, for a renewed certificate whose pin stays.
     public var privateKeyDER: [UInt8]?
@@ -55,7 +58,9 @@ extension TestCertificate {
     public var serialNumber: [UInt8]?
     /// The version of the format, 1 to 3. Only version 3 has extensions.
     public var version = 3
+    /// The extension that identifies the certificate's own key.
     public var subjectKeyIdentifier = KeyIdentifier.right
+    /// The extension that identifies the issuer's key.
     public var authorityKeyIdentifier = KeyIdentifier.right
     /// The addresses of the issuer's OCSP responder.
     public var ocspURLs: [String] = []
@@ -78,7 +83,9 @@ extension TestCertificate {
 
     /// Describes a certificate for an authority.
     ///
-    /// - Parameter pathLength: The number of authorities that may stand below this one, or `nil` for no limit.
+    /// - Parameters:
+    ///   - commonName: The subject's common name.
+    ///   - pathLength: The number of authorities that may stand below this one, or `nil` for no limit.
     public static func authority(_ commonName: String, pathLength: Int? = nil) -> Self {
       var request = Self(names: [], ipAddresses: [])
       request.commonName = commonName
@@ -99,21 +106,28 @@ extension TestCertificate.Request {
     case dns([UInt8])
     /// An IP address: 4 or 16 bytes in a good certificate; twice as many (address and mask) in name constraints.
     case ipAddress([UInt8])
+    /// An email address. The bytes are written unchanged.
     case email([UInt8])
+    /// A URI. The bytes are written unchanged.
     case uri([UInt8])
 
+    /// Returns a DNS name with the bytes of the text.
     public static func dns(_ name: String) -> Self { .dns(Array(name.utf8)) }
 
     /// - Returns: The name for an IP address such as `127.0.0.1` or `::1`, or `nil` if the text is no IP address.
     public static func address(_ text: String) -> Self? { IPAddressText.bytes(of: text).map { .ipAddress($0) } }
   }
 
+  /// The extension that says whether the certificate is that of an authority (RFC 5280, section 4.2.1.9).
   public struct BasicConstraints: Hashable, Sendable {
+    /// Whether the certificate may issue others.
     public var isAuthority: Bool
     /// The number of authorities that may stand below this one, or `nil` for no limit.
     public var pathLength: Int?
+    /// Whether the extension is critical.
     public var isCritical: Bool
 
+    /// Creates the constraints of a certificate that issues no others, by default.
     public init(isAuthority: Bool = false, pathLength: Int? = nil, isCritical: Bool = true) {
       self.isAuthority = isAuthority
       self.pathLength = pathLength
@@ -123,26 +137,48 @@ extension TestCertificate.Request {
 
   /// The purposes of a key (RFC 5280, section 4.2.1.3).
   public struct KeyUsage: OptionSet, Hashable, Sendable {
+    /// The bits of the purposes: bit N of RFC 5280 has the value 1 << N.
     public let rawValue: Int
 
+    /// Creates the purposes of these bits.
     public init(rawValue: Int) {
       self.rawValue = rawValue
     }
 
+    /// Signatures of handshakes and messages.
     public static let digitalSignature = Self(rawValue: 1 << 0)
+    /// Signatures that cannot be denied later, also called `contentCommitment`.
     public static let nonRepudiation = Self(rawValue: 1 << 1)
+    /// Encryption of keys, such as those of static RSA in TLS 1.2.
     public static let keyEncipherment = Self(rawValue: 1 << 2)
+    /// Encryption of data without a key of its own.
     public static let dataEncipherment = Self(rawValue: 1 << 3)
+    /// Agreement on keys, such as Diffie-Hellman.
     public static let keyAgreement = Self(rawValue: 1 << 4)
+    /// Signatures of certificates.
     public static let keyCertSign = Self(rawValue: 1 << 5)
+    /// Signatures of revocation lists.
     public static let crlSign = Self(rawValue: 1 << 6)
+    /// With `keyAgreement`: for encryption only.
     public static let encipherOnly = Self(rawValue: 1 << 7)
+    /// With `keyAgreement`: for decryption only.
     public static let decipherOnly = Self(rawValue: 1 << 8)
   }
 
   /// An extended purpose of a key (RFC 5280, section 4.2.1.12).
   public enum ExtendedKeyUsage: Hashable, Sendable {
-    case serverAuth, clientAuth, codeSigning, emailProtection, ocspSigning, any
+    /// TLS servers.
+    case serverAuth
+    /// TLS clients.
+    case clientAuth
+    /// Signatures of programs.
+    case codeSigning
+    /// Signatures and encryption of email.
+    case emailProtection
+    /// Signatures of OCSP responses.
+    case ocspSigning
+    /// All purposes: `anyExtendedKeyUsage`.
+    case any
     /// The purpose with this object identifier, such as `1.3.6.1.5.5.7.3.8`.
     case other(String)
 
@@ -161,10 +197,14 @@ extension TestCertificate.Request {
 
   /// The names that an authority may and may not certify (RFC 5280, section 4.2.1.10).
   public struct NameConstraints: Hashable, Sendable {
+    /// The subtrees of which a name must be in one. If empty, any name is permitted.
     public var permitted: [AlternativeName]
+    /// The subtrees in which no name may be.
     public var excluded: [AlternativeName]
+    /// Whether the extension is critical.
     public var isCritical = true
 
+    /// Creates constraints, which are critical.
     public init(permitted: [AlternativeName] = [], excluded: [AlternativeName] = []) {
       self.permitted = permitted
       self.excluded = excluded
@@ -185,10 +225,12 @@ extension TestCertificate.Request {
   public struct Extension: Hashable, Sendable {
     /// The object identifier, such as `2.5.29.32`.
     public var object: String
+    /// Whether a program that does not support the extension must refuse the certificate.
     public var isCritical: Bool
     /// The value's bytes: DER in a good certificate.
     public var value: [UInt8]
 
+    /// Creates an extension. A good one has an object identifier that no other extension of the certificate has.
     public init(object: String, isCritical: Bool = false, value: [UInt8]) {
       self.object = object
       self.isCritical = isCritical

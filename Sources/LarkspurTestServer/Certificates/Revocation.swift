@@ -1,7 +1,9 @@
 extension TestCA {
   /// A revocation list (RFC 5280, section 5).
   public struct RevocationList: Hashable, Sendable {
+    /// The signed list in DER.
     public let der: [UInt8]
+    /// The signed list in PEM.
     public var pem: String { LarkspurTestServer.pem("X509 CRL", der) }
   }
 
@@ -9,8 +11,10 @@ extension TestCA {
   ///
   /// - Parameters:
   ///   - certificates: Certificates that this authority has issued. The list names their serial numbers.
+  ///   - number: The number of the list, higher for a later one.
   ///   - thisUpdate: The time of issue, in seconds from now.
   ///   - nextUpdate: The time of the next list, in seconds from now. If `nil`, the list names no such time.
+  ///   - digest: The digest of the signature.
   public func revocationList(
     revoking certificates: [TestCertificate] = [], number: Int = 1, thisUpdate: Int = -3600,
     nextUpdate: Int? = 7 * 86_400, digest: TestCertificate.Digest = .sha256
@@ -36,7 +40,10 @@ extension TestCA {
 
   /// The status of a certificate in an OCSP response.
   public enum OCSPStatus: Hashable, Sendable {
-    case good, unknown
+    /// Not revoked.
+    case good
+    /// The responder has no information about the certificate.
+    case unknown
     /// Revoked at this time, in seconds from now, for the reason `keyCompromise`.
     case revoked(at: Int = -3600)
   }
@@ -46,9 +53,12 @@ extension TestCA {
   /// A server staples the response (``TestServer/TLS/stapledResponse``), or a route serves it.
   ///
   /// - Parameters:
+  ///   - subject: The certificate that the response is about.
+  ///   - status: The certificate's status.
   ///   - thisUpdate: The time at which the status was known to be right, in seconds from now.
   ///   - nextUpdate: The time of newer information, in seconds from now. If `nil`, newer information is always
   ///     available.
+  ///   - digest: The digest of the signature.
   ///   - signer: A responder of the authority that signs; its certificate is in the response. A good one has
   ///     ``TestCertificate/Request/ExtendedKeyUsage/ocspSigning``. If `nil`, the authority itself signs.
   public func ocspResponse(

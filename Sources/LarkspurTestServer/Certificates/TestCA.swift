@@ -14,6 +14,7 @@
 public struct TestCA: Hashable, Sendable {
   /// The reason why a certificate could not be made, in words. Mostly the request contradicts itself.
   public struct Failure: Error, Hashable, CustomStringConvertible {
+    /// The reason in words.
     public let description: String
   }
 
@@ -58,6 +59,7 @@ public struct TestCA: Hashable, Sendable {
   /// Makes an authority below this one.
   ///
   /// - Parameters:
+  ///   - key: The kind of the authority's key.
   ///   - name: The authority's name. If `nil`, the name states how far below the root the authority is. An authority
   ///     with its issuer's own name does not count for path lengths (RFC 5280, section 6.1).
   ///   - pathLength: The number of authorities that may stand below the new one, or `nil` for no limit.

@@ -63,7 +63,14 @@ public struct TestCertificate: Hashable, Sendable {
 extension TestCertificate {
   /// The kind of a certificate's key.
   public enum KeyKind: Hashable, Sendable {
-    case ecP256, ecP384, ecP521, ed25519
+    /// An elliptic curve, NIST's P-256.
+    case ecP256
+    /// An elliptic curve, NIST's P-384.
+    case ecP384
+    /// An elliptic curve, NIST's P-521.
+    case ecP521
+    /// Ed25519 (RFC 8032). Its signatures need no digest.
+    case ed25519
     /// RSA with this number of bits, at least 512. 4096 bits take about a second to make, 8192 often half a minute.
     case rsa(Int)
   }
@@ -72,7 +79,14 @@ extension TestCertificate {
   public enum Digest: String, Hashable, Sendable, CaseIterable {
     /// MD5, for RSA keys only.
     case md5
-    case sha1, sha256, sha384, sha512
+    /// SHA-1, which clients should refuse.
+    case sha1
+    /// SHA-256, the default.
+    case sha256
+    /// SHA-384.
+    case sha384
+    /// SHA-512.
+    case sha512
 
     var opensslName: String { rawValue.uppercased() }
   }

@@ -21,6 +21,7 @@ extension TestServer {
       case reset
     }
 
+    /// All events of the stream, in order.
     public var events: [StreamEvent]
     /// The maximum number of events in one response, or `nil` for no maximum.
     public var eventsPerResponse: Int?
@@ -28,8 +29,10 @@ extension TestServer {
     public var retry: Int?
     /// The number of bytes in one chunk and TCP segment: with 1 the stream drips. `nil` sends all events at once.
     public var pieceBytes: Int?
+    /// The way in which each response ends.
     public var ending: Ending
 
+    /// Creates a stream. By default one response has all events, and ends in order.
     public init(
       _ events: [StreamEvent], eventsPerResponse: Int? = nil, retry: Int? = nil, pieceBytes: Int? = nil,
       ending: Ending = .response

@@ -12,6 +12,7 @@ extension TestServer {
     public var data: String?
     /// The event's type.
     public var event: String?
+    /// The event's ID, which clients send as `Last-Event-ID` when they reconnect.
     public var id: String?
     /// The time in milliseconds that clients wait before they reconnect.
     public var retry: Int?
@@ -20,6 +21,7 @@ extension TestServer {
     /// The text to send in place of the fields.
     private var rawText: String?
 
+    /// Creates an event of these fields. Fields that are `nil` are not sent.
     public init(
       _ data: String? = nil, event: String? = nil, id: String? = nil, retry: Int? = nil, comment: String? = nil
     ) {

@@ -18,8 +18,10 @@ extension TestServer {
       self.framing = framing
     }
 
+    /// Sends a text in UTF-8. Blocks until the kernel has taken all of it.
     public func write(_ text: String) throws { try write(Array(text.utf8)) }
 
+    /// Sends bytes: as one or more chunks if the body is chunked. Blocks until the kernel has taken all of them.
     public func write(_ bytes: [UInt8]) throws {
       var output: [UInt8] = []
       append(bytes[...], to: &output)

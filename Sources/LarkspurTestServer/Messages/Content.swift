@@ -26,12 +26,15 @@ extension TestServer {
   public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     private var sum = CRC32()
 
+    /// Creates the checksum of no bytes.
     public init() {}
 
+    /// Creates the checksum of these bytes.
     public init(_ bytes: [UInt8]) {
       update(bytes)
     }
 
+    /// The checksum of all bytes so far.
     public var value: UInt32 { sum.value }
 
     /// The value as eight hexadecimal digits.

@@ -6,6 +6,7 @@ extension TestServer {
     /// The value without the white space around it.
     public var value: String
 
+    /// Creates a field. Neither text is checked, so that a server can send wrong ones.
     public init(_ name: String, _ value: String) {
       self.name = name
       self.value = value
@@ -18,16 +19,21 @@ extension TestServer {
   public struct Fields: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     private var list: [Field]
 
+    /// Creates fields in this order.
     public init(_ fields: [Field] = []) {
       list = fields
     }
 
+    /// Creates fields in the order of the literal. A name may occur more than once.
     public init(dictionaryLiteral elements: (String, String)...) {
       list = elements.map { Field($0, $1) }
     }
 
+    /// The position of the first field: 0.
     public var startIndex: Int { list.startIndex }
+    /// The position behind the last field: the number of fields.
     public var endIndex: Int { list.endIndex }
+    /// The field at a position.
     public subscript(position: Int) -> Field { list[position] }
 
     /// The first value of the name, or `nil` if there is none. Setting a value replaces all of them; `nil` removes

@@ -13,6 +13,7 @@ extension TestServer {
     public var version: String
     /// Whether the request came over TLS.
     public var isSecure = false
+    /// The fields of the head.
     public var fields: Fields
     /// The body with its chunks joined, at most its first ``TestServer/Options/bodyBytesKept`` bytes.
     public var body: [UInt8] = []

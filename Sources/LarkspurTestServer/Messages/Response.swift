@@ -8,8 +8,11 @@ extension TestServer {
     public var status: Int
     /// The reason phrase, which may be empty, or `nil` for the standard one.
     public var reason: String?
+    /// The fields of the head, sent unchanged.
     public var fields: Fields
+    /// The body. A response to HEAD, a 204 and a 304 are sent without it.
     public var body: Body
+    /// The way in which the end of the body is marked.
     public var framing: Framing
     /// The fields behind the last chunk. They are sent only if `framing` is chunked.
     public var trailers: Fields = [:]
@@ -18,6 +21,7 @@ extension TestServer {
     /// Whether the connection ends after this response, whatever the request's fields are.
     public var closesConnection = false
 
+    /// Creates a response, an empty 200 by default.
     public init(
       status: Int = 200, fields: Fields = [:], body: Body = .bytes([]), framing: Framing = .length
     ) {
@@ -32,6 +36,7 @@ extension TestServer {
       Response(status: status, fields: ["Content-Type": "text/plain; charset=utf-8"], body: .text(text))
     }
 
+    /// Returns a response of JSON text in UTF-8, with a line break at its end.
     public static func json(_ value: JSON, status: Int = 200) -> Response {
       Response(status: status, fields: ["Content-Type": "application/json"], body: .text(value.text + "\n"))
     }
@@ -51,8 +56,10 @@ extension TestServer {
   public struct Interim: Hashable, Sendable {
     /// The status, from 100 to 199.
     public var status: Int
+    /// The fields of the head, sent unchanged.
     public var fields: Fields
 
+    /// Creates an interim response.
     public init(status: Int, fields: Fields = [:]) {
       self.status = status
       self.fields = fields
@@ -61,6 +68,7 @@ extension TestServer {
 
   /// The source of a response's body.
   public enum Body: Sendable {
+    /// These bytes.
     case bytes([UInt8])
     /// A part of ``TestServer/content(_:)``, of any size, in constant memory.
     case content(Range<Int>)
@@ -71,6 +79,7 @@ extension TestServer {
     /// in a script it fails the step ``TestServer/Step/respond(_:)`` instead.
     case stream(count: Int? = nil, @Sendable (BodyWriter) throws -> Void)
 
+    /// Returns a body of text in UTF-8.
     public static func text(_ text: String) -> Body { .bytes(Array(text.utf8)) }
 
     /// The number of bytes, or `nil` if not known beforehand.

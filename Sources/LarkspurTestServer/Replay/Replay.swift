@@ -63,6 +63,7 @@ extension TestServer {
     /// Closes the connection after this number of bytes of the response's body.
     ///
     /// - Parameters:
+    ///   - count: The number of bytes. A negative number counts as 0.
     ///   - path: The pattern of the paths, as for routes. `/*` is any path.
     ///   - times: The number of requests that the fault strikes, or `nil` for all.
     public static func cut(afterBytes count: Int, path: String = "/*", times: Int? = nil) -> Self {
@@ -81,7 +82,10 @@ extension TestServer {
 
     /// Answers the first requests with 503, in place of the recorded response, which the next request gets.
     ///
-    /// - Parameter retryAfter: The value of `Retry-After` in seconds, or `nil` for no such field.
+    /// - Parameters:
+    ///   - times: The number of requests that are answered with 503.
+    ///   - retryAfter: The value of `Retry-After` in seconds, or `nil` for no such field.
+    ///   - path: The pattern of the paths, as for routes. `/*` is any path.
     public static func unavailable(times: Int, retryAfter: Int? = nil, path: String = "/*") -> Self {
       Self(.unavailable(retryAfter: retryAfter), path, times)
     }
@@ -102,6 +106,8 @@ extension TestServer {
   /// - Parameters:
   ///   - recording: The entries.
   ///   - replay: How the entries are chosen, and the faults.
+  ///   - options: The limits of the server.
+  ///   - tls: The TLS settings, or `nil` for HTTP without TLS.
   public convenience init(
     replaying recording: Recording, _ replay: Replay = Replay(), options: Options = Options(), tls: TLS? = nil
   ) throws(ListenError) {

@@ -38,6 +38,7 @@ extension TestServer {
       /// Lifetime in seconds. The server announces it, and does not end uploads by itself.
       public var maxAge: Int?
 
+      /// Creates limits that limit nothing.
       public init() {}
 
       /// The value of `Upload-Limit`, or `nil` if there is no limit.
@@ -53,6 +54,7 @@ extension TestServer {
 
     /// A departure from the draft or from good luck, in the answer to one request.
     public enum Fault: Hashable, Sendable {
+      /// No fault: the request is answered as the draft says.
       case none
       /// Resets the connection after this number of bytes of the content, which are kept.
       case cut(afterBytes: Int)
@@ -91,12 +93,14 @@ extension TestServer {
     /// The number of bytes of content after each of which the server sends a 104 with the offset, or `nil` for none.
     /// Version 3 has no such responses.
     public var progressBytes: Int?
+    /// The limits that `Upload-Limit` announces.
     public var limits = Limits()
     /// Whether the server refuses requests outside of the limits.
     public var enforcesLimits = true
     /// The faults of the requests to come, one for each in order.
     public var faults: [Fault] = []
 
+    /// Creates a server of all versions, without limits and faults.
     public init() {}
   }
 
@@ -114,6 +118,7 @@ extension TestServer {
     public var bytes: [UInt8] = []
     /// The size that the client has announced.
     public var length: Int?
+    /// Whether the server has all bytes, and the client has said that these are all.
     public var isComplete = false
     /// Whether the upload resource exists: neither cancelled nor dropped.
     public var isActive = true

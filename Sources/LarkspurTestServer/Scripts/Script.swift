@@ -11,16 +11,20 @@ extension TestServer {
   /// A script fails only if an expectation is not met, or if a step is not possible (such as sending after a close). If
   /// the client goes away while the server sends or waits, the script ends without a failure.
   public struct Script: Sendable, ExpressibleByArrayLiteral {
+    /// The steps in their order.
     public var steps: [Step]
 
+    /// Creates a script of these steps.
     public init(_ steps: [Step]) {
       self.steps = steps
     }
 
+    /// Creates a script of the steps of the literal.
     public init(arrayLiteral elements: Step...) {
       steps = elements
     }
 
+    /// Returns the steps of the first script, and then those of the second one.
     public static func + (first: Script, second: Script) -> Script { Script(first.steps + second.steps) }
 
     /// Whether the script does the TLS handshake itself.

@@ -13,6 +13,7 @@ extension TestServer.Step {
   /// Sends events. Without a ``startEvents(_:framing:)`` before it, the step sends the head of the response first.
   ///
   /// - Parameters:
+  ///   - events: The events, in order.
   ///   - lineEnd: The end of each line: LF, CRLF or CR.
   ///   - count: The number of bytes in one piece. Each piece is a separate chunk and a separate TCP segment.
   public static func events(

@@ -9,7 +9,9 @@ extension TestServer.Step {
   /// server.enqueue([.beforeHandshake, .stall(afterSending: 100), .handshake, .serveRoutes])
   /// ```
   ///
-  /// - Parameter reached: A signal that fires when the connection stalls.
+  /// - Parameters:
+  ///   - count: The number of bytes.
+  ///   - reached: A signal that fires when the connection stalls.
   public static func stall(afterSending count: Int, reached: TestServer.Signal? = nil) -> Self {
     Self(.cut(afterBytes: count, .stall(reached)), "stall(afterSending: \(count))")
   }

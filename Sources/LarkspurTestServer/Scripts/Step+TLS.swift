@@ -58,8 +58,9 @@ extension TestServer.Step {
   /// Types are 20 (change_cipher_spec), 21 (alert), 22 (handshake), 23 (application data). The step needs TLS 1.2 or
   /// 1.3 with AES-GCM or ChaCha20-Poly1305. Key updates, tickets and renegotiation are not possible after it.
   ///
-  /// - Parameter bytes: The content, at most 65,000 bytes. More than 16,384 break the rules of TLS; no bytes are
-  ///   allowed.
+  /// - Parameters:
+  ///   - type: The type of the record.
+  ///   - bytes: The content, at most 65,000 bytes. More than 16,384 break the rules of TLS; no bytes are allowed.
   public static func sendRecord(type: UInt8, _ bytes: [UInt8]) -> Self {
     Self(.oddities(.record(type: type, bytes), count: 1), "sendRecord(type: \(type))")
   }
@@ -76,7 +77,9 @@ extension TestServer.Step {
 
   /// Changes the server's key, `count` times (KeyUpdate; TLS 1.3).
   ///
-  /// - Parameter isRequested: Whether each change asks the client to change its key as well.
+  /// - Parameters:
+  ///   - isRequested: Whether each change asks the client to change its key as well.
+  ///   - count: The number of changes.
   public static func updateKey(isRequested: Bool = false, times count: Int = 1) -> Self {
     Self(.oddities(.keyUpdate(isRequested: isRequested), count: count), "updateKey")
   }

@@ -131,7 +131,9 @@ extension TestServer.Step {
   /// The handshake is the last request that was read; if there is none, the step reads one. A request that is no right
   /// handshake gets a 400 or a 426, and the step fails. After the steps the script continues, and closes at its end.
   ///
-  /// - Parameter answer: The choices of the server, and its faults.
+  /// - Parameters:
+  ///   - steps: The steps on the WebSocket.
+  ///   - answer: The choices of the server, and its faults.
   public static func webSocket(
     _ steps: [TestServer.WebSocketStep], answer: TestServer.WebSocketAnswer = TestServer.WebSocketAnswer()
   ) -> Self {

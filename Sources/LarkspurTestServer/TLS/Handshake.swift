@@ -40,9 +40,12 @@ extension TestServer {
 
   /// A TLS alert (RFC 8446, section 6).
   public struct Alert: Hashable, Sendable, CustomStringConvertible {
+    /// Whether the alert ends the connection. Otherwise it is a warning.
     public var isFatal: Bool
+    /// The number of the description, such as 42 for `bad_certificate`.
     public var number: UInt8
 
+    /// Creates an alert, a fatal one by default.
     public init(isFatal: Bool = true, number: UInt8) {
       self.isFatal = isFatal
       self.number = number

@@ -25,6 +25,7 @@ extension TestServer {
 
     // MARK: Algorithms
 
+    /// The versions that the server accepts.
     public var versions = Version.tls1_2...Version.tls1_3
     /// The ciphers for TLS 1.2 and before, by OpenSSL's names: `ECDHE-RSA-AES128-SHA:AES128-SHA`. If `nil`, OpenSSL's
     /// default.
@@ -53,9 +54,11 @@ extension TestServer {
 
     // MARK: Clients
 
+    /// Whether the server asks for a client certificate, and which ones it accepts.
     public var clientCertificate = ClientCertificate.none
     /// Certificates whose subjects the server names in its request for a client certificate.
     public var acceptableIssuersDER: [[UInt8]] = []
+    /// The server's answer to the application protocols that a client offers.
     public var alpn = ALPN.choose(["http/1.1"])
 
     // MARK: Records
@@ -78,15 +81,24 @@ extension TestServer {
 }
 
 extension TestServer.TLS {
+  /// A version of TLS. The raw value is its number on the wire.
   public enum Version: Int, Comparable, Hashable, Sendable, CaseIterable {
+    /// TLS 1.0 (RFC 2246), which clients should refuse.
     case tls1_0 = 0x0301
-    case tls1_1, tls1_2, tls1_3
+    /// TLS 1.1 (RFC 4346), which clients should refuse.
+    case tls1_1
+    /// TLS 1.2 (RFC 5246).
+    case tls1_2
+    /// TLS 1.3 (RFC 8446).
+    case tls1_3
 
+    /// Returns whether a version is older than another one.
     public static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
   }
 
   /// Whether the server asks for a client certificate, and which ones it accepts.
   public enum ClientCertificate: Hashable, Sendable {
+    /// The server asks for no certificate.
     case none
     /// The server accepts any certificate, or none. A certificate that is sent is in ``TestServer/handshakes``.
     case asked

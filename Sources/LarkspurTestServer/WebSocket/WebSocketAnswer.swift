@@ -16,6 +16,7 @@ extension TestServer {
     /// Changes that make the response wrong, applied in order.
     public var faults: [WebSocketFault]
 
+    /// Creates an answer. By default it accepts the WebSocket, without a subprotocol or compression.
     public init(
       subprotocols: [String] = [], deflate: WebSocketDeflate? = nil, fields: Fields = [:], faults: [WebSocketFault] = []
     ) {

@@ -13,21 +13,30 @@ extension TestServer {
   public struct WebSocketFrame: Hashable, Sendable {
     /// The type of a frame: four bits. The values 3 to 7 and 11 to 15 are reserved.
     public struct Opcode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral {
+      /// The four bits as a number.
       public var rawValue: UInt8
 
+      /// Creates the opcode of a number.
       public init(rawValue: UInt8) {
         self.rawValue = rawValue
       }
 
+      /// Creates the opcode of a number.
       public init(integerLiteral value: UInt8) {
         self.init(rawValue: value)
       }
 
+      /// A further frame of a message.
       public static let continuation: Self = 0
+      /// The first frame of a message of text, in UTF-8.
       public static let text: Self = 1
+      /// The first frame of a message of bytes.
       public static let binary: Self = 2
+      /// A Close: a status code and a reason, or nothing.
       public static let close: Self = 8
+      /// A Ping, which the peer answers with a Pong.
       public static let ping: Self = 9
+      /// A Pong, with the payload of the Ping.
       public static let pong: Self = 10
     }
 
@@ -43,6 +52,7 @@ extension TestServer {
       case bits64
     }
 
+    /// The type of the frame.
     public var opcode: Opcode
     /// Whether the frame is the last one of its message: FIN.
     public var isFinal: Bool
@@ -60,7 +70,14 @@ extension TestServer {
 
     /// Creates a frame.
     ///
-    /// - Parameter length: The length to announce, or `nil` for that of the payload.
+    /// - Parameters:
+    ///   - opcode: The type of the frame.
+    ///   - payload: The payload without the mask.
+    ///   - isFinal: Whether the frame is the last one of its message.
+    ///   - reservedBits: RSV1 to RSV3 as a number of three bits.
+    ///   - mask: The masking key with its first byte as the most significant one, or `nil` for no mask.
+    ///   - length: The length to announce, or `nil` for that of the payload.
+    ///   - lengthForm: The encoding of the length.
     public init(
       _ opcode: Opcode, _ payload: [UInt8] = [], isFinal: Bool = true, reservedBits: UInt8 = 0, mask: UInt32? = nil,
       length: UInt64? = nil, lengthForm: LengthForm = .shortest

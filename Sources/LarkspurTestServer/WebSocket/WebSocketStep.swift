@@ -85,7 +85,9 @@ extension TestServer.WebSocketStep {
   /// Reads up to the client's Close, and skips messages. Fails if the connection ends without a Close, or if the code
   /// or the reason differs; `nil` accepts any.
   ///
-  /// - Parameter code: The code, which is 1005 for a Close without one.
+  /// - Parameters:
+  ///   - code: The code, which is 1005 for a Close without one.
+  ///   - reason: The reason, which is empty for a Close without one.
   public static func awaitClose(code: Int? = nil, reason: String? = nil) -> Self {
     Self(.awaitClose(code: code, reason: reason), "awaitClose")
   }
@@ -111,6 +113,7 @@ extension TestServer.WebSocketStep {
   /// Sends a text message.
   ///
   /// - Parameters:
+  ///   - text: The text, which is sent in UTF-8.
   ///   - fragments: The number of frames. More frames than bytes make some of them empty.
   ///   - isCompressed: Whether to compress the message (RFC 7692), with the agreed parameters, or without any
   ///     agreement if there is none.
@@ -147,8 +150,11 @@ extension TestServer.WebSocketStep {
 
   /// Sends a great number of frames, in constant memory.
   ///
-  /// - Parameter isReading: Whether the server reads in the meantime, and skips messages. Without that, a client that
-  ///   answers each frame comes to the point where its answers cannot leave.
+  /// - Parameters:
+  ///   - flood: The kind of the frames.
+  ///   - count: The number of the frames.
+  ///   - isReading: Whether the server reads in the meantime, and skips messages. Without that, a client that answers
+  ///     each frame comes to the point where its answers cannot leave.
   public static func flood(_ flood: TestServer.WebSocketFlood, count: Int, isReading: Bool = true) -> Self {
     Self(.flood(flood, count: count, isReading: isReading), "flood")
   }

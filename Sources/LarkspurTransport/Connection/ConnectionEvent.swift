@@ -11,10 +11,13 @@ public enum ConnectionEvent: Sendable {
   case resolved([SocketAddress])
   /// The attempt to connect to an address starts. Several attempts may run at a time (RFC 8305).
   case connecting(SocketAddress)
+  /// The attempt to connect to an address has failed, with the error of the kernel.
   case connectFailed(SocketAddress, Errno)
+  /// An attempt to connect to an address has succeeded. All other attempts end.
   case connected(SocketAddress)
   /// The proxy is asked for a tunnel to a host. Followed by `tunnelled` when the proxy has granted it.
   case tunnelling(to: String, through: Proxy)
+  /// The proxy has granted the tunnel.
   case tunnelled
   /// The TLS handshake starts.
   case securing(ServerName)
@@ -46,6 +49,7 @@ public enum ConnectionEvent: Sendable {
   case handedOver
   /// The exchange has failed.
   case failed(TransportError)
+  /// The connection is closed, for this reason.
   case closed(ExchangeMachine.CloseReason)
 }
 

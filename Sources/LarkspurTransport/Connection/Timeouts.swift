@@ -13,6 +13,7 @@ public struct Timeouts: Hashable, Sendable, Codable {
     /// The time within which they have to move.
     public var over: Duration
 
+    /// Creates a rate: a number of bytes, and the time within which they have to move.
     public init(bytes: Int, over duration: Duration) {
       self.bytes = bytes
       over = duration
@@ -21,13 +22,21 @@ public struct Timeouts: Hashable, Sendable, Codable {
 
   /// The limit that was exceeded.
   public enum Limit: String, Hashable, Sendable {
+    /// The limit `Timeouts.resolve`.
     case resolve = "the time for looking up the name"
+    /// The limit `Timeouts.connect`.
     case connect = "the time for connecting"
+    /// The limit `Timeouts.secure`.
     case secure = "the time for making the connection secure"
+    /// The limit `Timeouts.send`.
     case send = "the time without progress in sending"
+    /// The limit `Timeouts.firstByte`.
     case firstByte = "the time for the response's first byte"
+    /// The limit `Timeouts.idle`.
     case idle = "the time between two bytes of the response"
+    /// The limit `Timeouts.total`.
     case total = "the time for all of it"
+    /// The limit `Timeouts.lowestRate`.
     case lowestRate = "the time of the lowest rate"
   }
 
@@ -96,6 +105,7 @@ public struct Timeouts: Hashable, Sendable, Codable {
 
   private static func nanoseconds(_ duration: Duration?) -> UInt64 { duration?.wholeNanoseconds ?? .max }
 
+  /// Creates the default limits: no limit but `expectation`, which is 1 second.
   public init() {}
 
   /// The deadline of a call to `open`, or of an exchange, that begins at `now`.

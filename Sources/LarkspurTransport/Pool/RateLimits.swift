@@ -11,6 +11,7 @@ public struct RateLimits: Hashable, Sendable, Codable {
   /// The requests a second to one host and port: 0.5 is one in two seconds. Redirections and logins count. curl: `--rate`.
   public var requestsPerSecondPerHost: Double?
 
+  /// Creates limits that limit nothing.
   public init() {}
 
   /// Checks that each limit can be used.
