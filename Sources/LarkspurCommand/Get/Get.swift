@@ -275,7 +275,7 @@ struct Get {
       case .metrics(let metrics):
         bar?.finish(now: loop.kernel.now())
         bar = nil
-        if options.session.showsMetrics { Console.note(MetricsTable.lines(metrics)) }
+        if options.session.showsMetrics { MetricsTable.show(metrics) }
       case .completed(let error):
         if let error {
           guard let delay = part.delay(after: error), deadline > loop.kernel.now().advanced(by: delay) else {
