@@ -28,7 +28,10 @@ package enum Console {
   /// them has no effect on the terminal, and cannot begin a new line.
   package static func note(_ lines: String...) { note(lines) }
 
-  package static func note(_ lines: [String]) {
-    try? OpenFile.standardError.write(lines.map { Format.visible($0.utf8) + "\n" }.joined())
+  package static func note(_ lines: [String]) { draw(lines.map { Format.visible($0.utf8) }) }
+
+  /// Writes lines to standard error that are safe for a terminal already, and may have a style.
+  package static func draw(_ lines: [String]) {
+    try? OpenFile.standardError.write(lines.map { $0 + "\n" }.joined())
   }
 }

@@ -1,5 +1,3 @@
-import LarkspurIO
-
 extension GetOptions {
   mutating func add(_ more: Data, isJSON: Bool = false) throws(UsageError) {
     guard data.isEmpty || isJSON == session.isJSON else {
@@ -50,12 +48,7 @@ extension GetOptions.Data {
   func bytes() throws(CommandFailure) -> [UInt8] {
     switch self {
     case .text(let text): return Array(text.utf8)
-    case .file(let path):
-      do throws(Errno) {
-        return try (path == "-" ? .standardInput : OpenFile(reading: path)).readToEnd()
-      } catch {
-        throw CommandFailure(.readFailed, "could not read \(path == "-" ? "standard input" : path): \(error)")
-      }
+    case .file(let path): return try OptionFile.read(path)
     }
   }
 }

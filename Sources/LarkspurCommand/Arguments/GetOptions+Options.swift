@@ -276,7 +276,9 @@ extension GetOptions {
         + "%header{NAME} and others of curl's. `@FILE` is the format in FILE, `@-` that in standard input."
     ) { options, value throws(UsageError) in options.writeOut = try WriteOut(option: value) }.in(.messages),
     .flag(
-      nil, "metrics", "Show on standard error how long each part of each request took.", \.session.showsMetrics
+      nil, "metrics",
+      "Show on standard error how long each part of each request took: a table, and on a terminal a picture as well.",
+      \.session.showsMetrics
     ).in(.messages),
   ]
 }

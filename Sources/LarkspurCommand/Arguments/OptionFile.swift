@@ -1,23 +1,38 @@
+import LarkspurConsole
 import LarkspurIO
 
-/// A small file that an option names.
+/// A file that an option names.
 enum OptionFile {
-  /// Maximum size, in bytes.
+  /// Maximum size of a file of options, texts or passwords, in bytes.
   static let bytesMax = 1 << 20
 
-  /// Reads a file.
+  /// Reads a small file while the command line is read.
   ///
   /// - Parameters:
   ///   - path: `-` is standard input.
   ///   - option: The option's name, for messages.
   static func read(_ path: String, of option: String) throws(UsageError) -> [UInt8] {
+    do throws(CommandFailure) {
+      return try read(path, atMost: bytesMax)
+    } catch {
+      throw UsageError("--\(option): \(error.message ?? "")")
+    }
+  }
+
+  /// Reads a file.
+  ///
+  /// - Parameters:
+  ///   - path: `-` is standard input.
+  ///   - max: The maximum size, in bytes.
+  static func read(_ path: String, atMost max: Int = .max) throws(CommandFailure) -> [UInt8] {
+    let name = path == "-" ? "standard input" : path
     let bytes: [UInt8]?
     do throws(Errno) {
-      bytes = try (path == "-" ? .standardInput : OpenFile(reading: path)).readToEnd(max: bytesMax)
+      bytes = try (path == "-" ? .standardInput : OpenFile(reading: path)).readToEnd(max: max)
     } catch {
-      throw UsageError("--\(option): could not read \(path): \(error)")
+      throw CommandFailure(.readFailed, "could not read \(name): \(error)")
     }
-    guard let bytes else { throw UsageError("--\(option): \(path) has more than \(bytesMax) bytes") }
+    guard let bytes else { throw CommandFailure(.readFailed, "\(name) is larger than \(Format.bytes(max))") }
     return bytes
   }
 }

@@ -54,16 +54,7 @@ extension Get {
   /// The files of the list, or the one of the command line.
   private func entries() throws(CommandFailure) -> [DownloadList.Entry] {
     if let list = options.downloads.list {
-      let bytes: [UInt8]?
-      do throws(Errno) {
-        let file = try list == "-" ? OpenFile.standardInput : OpenFile(reading: list)
-        bytes = try file.readToEnd(max: DownloadList.bytesMax)
-      } catch {
-        throw CommandFailure(.readFailed, "could not read \(list): \(error)")
-      }
-      guard let bytes else {
-        throw CommandFailure(.readFailed, "\(list) is larger than \(Format.bytes(DownloadList.bytesMax))")
-      }
+      let bytes = try OptionFile.read(list, atMost: DownloadList.bytesMax)
       do throws(DownloadList.Faults) {
         return try DownloadList(String(decoding: bytes, as: UTF8.self), name: list == "-" ? "standard input" : list)
           .entries

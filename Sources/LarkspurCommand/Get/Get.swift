@@ -16,12 +16,17 @@ struct Get {
   let loop: ClientLoop
   private let start: Deadline
   private let progress: TransferProgress
+  private let kept: KeptSession
+  /// Whether the session can make the next request as well.
+  private let keepsSession: Bool
 
-  init(_ options: GetOptions, on loop: ClientLoop) {
+  init(_ options: GetOptions, on loop: ClientLoop, by kept: KeptSession = KeptSession(), keepingSession: Bool = false) {
     self.options = options
     self.loop = loop
+    self.kept = kept
+    keepsSession = keepingSession
     start = loop.kernel.now()
-    progress = TransferProgress(isLogged: options.isVerbose)
+    progress = kept.progress(isLogged: options.isVerbose)
     options.mute()
   }
 
@@ -36,7 +41,7 @@ struct Get {
       configuration.timeoutIntervalForResource = Format.seconds(timeLeft)
     }
     configuration.timeoutIntervalForConnection = options.connectTimeout.map(Format.seconds)
-    configuration.eventObserver = recorder.map { HTTPEventObservers([progress, $0]) } ?? progress
+    configuration.eventObserver = recorder.map { HTTPEventObservers([kept, $0]) } ?? kept
     configuration.tlsTrustSettings.dangerousKeyLogFile = options.tls.keyLogFile
     // For a proxy's tunnel. The request has its own field.
     configuration.httpAdditionalHeaders = ["User-Agent": options.userAgent ?? "larkspur/\(LarkspurCommand.version)"]
@@ -56,6 +61,7 @@ struct Get {
     }
     var report = TransferReport(url: RequestURL.redacted(options.url))
     do throws(CommandFailure) { try await load(&report) } catch { report.failure = error }
+    if !keepsSession { kept.end() }
     progress.endLog()
     await logging.value
     let status = report.failure?.report() ?? .success
@@ -97,17 +103,25 @@ struct Get {
         var request = try plan.request(to: target, options, isExact: true, form: form, range: range)
         settings.addCookies(to: &request)
         let transfer = SessionTransfer(settings, form: form, retries: retries)
-        let events = transfer.start(request, configuration(settings, recorder))
+        let session = kept.session(for: transfer) {
+          let configuration = configuration(settings, recorder)
+          if retries != nil { configuration.interceptors = [kept] }
+          return configuration
+        }
+        let events = transfer.start(request, by: session)
         do throws(CommandFailure) {
           end = try await receive(events, of: transfer, to: output, heads, tag, &part)
         } catch {
           await transfer.end(closingConnections: options.isVerbose || options.writeOut != nil)
+          kept.end()
           report.metrics = transfer.metrics
           throw error
         }
         report.metrics = transfer.metrics
+        let isKept = keepsSession && !end.isBroken
         // Observers get the events of one session at a time.
-        await transfer.end(closingConnections: options.isVerbose || end.isBroken)
+        await transfer.end(closingConnections: !isKept && (options.isVerbose || end.isBroken))
+        if !isKept { kept.end() }
       }
       if case .unchanged = end { output.abandon() } else { try output.commit() }
       try tag?.save(until: deadline)
@@ -275,7 +289,7 @@ struct Get {
       case .metrics(let metrics):
         bar?.finish(now: loop.kernel.now())
         bar = nil
-        if options.session.showsMetrics { Console.note(MetricsTable.lines(metrics)) }
+        if options.session.showsMetrics { MetricsTable.show(metrics) }
       case .completed(let error):
         if let error {
           guard let delay = part.delay(after: error), deadline > loop.kernel.now().advanced(by: delay) else {

@@ -2,7 +2,8 @@ import LarkspurConsole
 import LarkspurIO
 import LarkspurTransport
 
-/// `larkspur get` for all URLs that the URL of the command line stands for, one after another.
+/// `larkspur get` for all URLs that the URL of the command line stands for, one after another. URLs of one server in a row
+/// use one session, and so its connections.
 struct GetEach {
   let options: GetOptions
   let loop: ClientLoop
@@ -19,8 +20,11 @@ struct GetEach {
       return error.report()
     }
     var status = ExitStatus.success
+    let kept = KeptSession()
     for index in 0..<glob.count where CaughtSignal.pending == nil {
-      let own = await Get(options.forURL(index, of: glob), on: loop).run()
+      let current = options.forURL(index, of: glob)
+      let keepsSession = index + 1 < glob.count && current.sharesSession(with: options.forURL(index + 1, of: glob))
+      let own = await Get(current, on: loop, by: kept, keepingSession: keepsSession).run()
       if status == .success { status = own }
     }
     return status

@@ -14,12 +14,7 @@ extension GetOptions {
     if case .regularFile(let permissions)? = kind, permissions & 0o044 != 0 {
       Console.complain("warning: others can read the passwords in \(file)")
     }
-    let bytes: [UInt8]
-    do throws(UsageError) {
-      bytes = try OptionFile.read(file, of: netrcFile == nil ? "netrc" : "netrc-file")
-    } catch {
-      throw CommandFailure(.readFailed, error.description)
-    }
+    let bytes = try OptionFile.read(file, atMost: OptionFile.bytesMax)
     do throws(NetrcFile.Invalid) {
       session.credentials = try NetrcFile(bytes).credentials(host: target.host)
     } catch {

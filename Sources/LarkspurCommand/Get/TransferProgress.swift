@@ -9,8 +9,8 @@ import Synchronization
 final class TransferProgress: HTTPEventObserver {
   private struct State {
     var phase = TransportError.Phase.queueing
-    /// The address of the latest connection that was opened.
-    var connected: SocketAddress?
+    /// The addresses of the session's connections, by their numbers.
+    var addresses: [Int: SocketAddress] = [:]
     /// The address of the connection that the latest request was sent on, or `nil` while another connection is being
     /// opened.
     var address: SocketAddress?
@@ -18,7 +18,7 @@ final class TransferProgress: HTTPEventObserver {
     /// The heads that `takeHeads` has not returned yet.
     var newHeads: [UInt8] = []
 
-    mutating func note(_ event: ConnectionEvent) {
+    mutating func note(_ event: ConnectionEvent, of connection: Int?) {
       switch event {
       case .resolving:
         address = nil
@@ -26,17 +26,18 @@ final class TransferProgress: HTTPEventObserver {
       case .connecting:
         address = nil
         phase = .connecting
-      case .connected(let address): connected = address
+      case .connected(let address): if let connection { addresses[connection] = address }
       case .tunnelling: phase = .tunnelling
       case .securing: phase = .securing
       case .requestStarted:
-        address = connected
+        address = connection.flatMap { addresses[$0] }
         phase = .sending
       case .requestSent: phase = .awaitingHead
       case .headReceived(_, let bytes):
         head = bytes
         newHeads += bytes
         phase = .receivingBody
+      case .closed: if let connection { addresses[connection] = nil }
       default: break
       }
     }
@@ -45,22 +46,25 @@ final class TransferProgress: HTTPEventObserver {
   /// An event and its time.
   typealias Entry = (event: ConnectionEvent, time: Deadline)
 
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   /// The events for the log of `-v`. A blocked output delays the log, and not the thread of the session.
   let entries: AsyncStream<Entry>
   private let continuation: AsyncStream<Entry>.Continuation
   private let isLogged: Bool
 
-  /// - Parameter isLogged: Whether the events are logged.
-  init(isLogged: Bool) {
+  /// - Parameters:
+  ///   - isLogged: Whether the events are logged.
+  ///   - earlier: The earlier transfer of the same session.
+  init(isLogged: Bool, after earlier: TransferProgress? = nil) {
     self.isLogged = isLogged
+    state = Mutex(State(addresses: earlier?.state.withLock(\.addresses) ?? [:]))
     (entries, continuation) = AsyncStream.makeStream()
   }
 
   /// Takes an event of the session's connections.
   func observe(_ event: HTTPEvent) {
     guard case .connection(let connectionEvent) = event.kind else { return }
-    state.withLock { $0.note(connectionEvent) }
+    state.withLock { $0.note(connectionEvent, of: event.connection) }
     if isLogged { continuation.yield((connectionEvent, event.moment)) }
   }
 

@@ -2,7 +2,7 @@ import Foundation
 import Larkspur
 import Synchronization
 
-/// One task, in a separate session, as a stream of events.
+/// One task of a session, as a stream of events.
 ///
 /// The delegate's methods run one after another on the session's queue. Each puts an event into the stream and returns
 /// at once, except for a piece of the body: that call returns when the piece has been taken.
@@ -45,14 +45,9 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     (events, continuation) = AsyncStream.makeStream()
   }
 
-  func start(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> AsyncStream<Event> {
-    if let retries {
-      configuration.interceptors = [
-        RetryReport(policy: retries) { [continuation] in continuation.yield(.retrying($0, after: $1)) }
-      ]
-    }
-    let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
+  func start(_ request: URLRequest, by session: URLSession) -> AsyncStream<Event> {
     let task = session.dataTask(with: request)
+    task.delegate = self
     state.withLock {
       $0.session = session
       $0.task = task
@@ -63,7 +58,16 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
     return events
   }
 
-  /// Ends the transfer: everything has arrived, or the receiver takes no more.
+  /// Asks the retry policy, and reports a retry before its delay.
+  func decide(after attempt: URLSessionAttempt) async -> URLSession.InterceptorDecision {
+    guard let retries else { return .deliver }
+    let decision = await retries.decide(after: attempt)
+    if case .retry(let delay) = decision { continuation.yield(.retrying(attempt, after: delay)) }
+    return decision
+  }
+
+  /// Ends the transfer: everything has arrived, or the receiver takes no more. The session must be
+  /// invalidated then.
   ///
   /// - Parameter closesConnections: Whether to wait until the session's connections are closed.
   func end(closingConnections closesConnections: Bool) async {
@@ -77,7 +81,6 @@ final class SessionTransfer: NSObject, URLSessionDataDelegate, Sendable {
       for await _ in events {}
       await session?.flush()
     }
-    session?.invalidateAndCancel()
   }
 
   /// The metrics of the task, or `nil` while it runs.

@@ -34,6 +34,69 @@ import Testing
     #expect(server.requests.map(\.target) == ["/status/200", "/status/404", "/status/200"])
   }
 
+  // MARK: - Connections
+
+  /// URLs of one server use its connection one after another.
+  @Test func oneConnection() async throws {
+    let format = #"%{num_connects} %{size_download}\n"#
+    let result = try await get("/bytes/[3-5]", "-o", directory.path("n#1"), "-w", format)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == "1 3\n0 4\n0 5\n")
+    #expect(directory.names == ["n3", "n4", "n5"])
+    #expect(server.connectionsAccepted == 1)
+    #expect(server.requestsReceived == 3)
+  }
+
+  /// The log of the second URL begins with the connection of the first, and ends with its end.
+  @Test func verboseLogOfOneConnection() async throws {
+    let result = try await get("/bytes/[3-4]", "-v", "-o", "/dev/null")
+    let lines = result.errors.split(separator: "\n")
+    #expect(lines.count { $0.contains(" ms  connected to ") } == 1, "\(result.errors)")
+    #expect(lines.count { $0.hasSuffix(" ms  the connection is used again") } == 1)
+    #expect(lines.count { $0.contains(" ms  connection closed: not needed any more") } == 1)
+    #expect(lines.last?.contains("connection closed") == true)
+  }
+
+  /// A message about a response over a connection of an earlier URL has the connection's address.
+  @Test func addressOfAnEarlierConnection() async throws {
+    let authority = server.authority.replacing("127.0.0.1", with: "localhost")
+    let result = try await Command.run(
+      "get", "http://\(authority)/status/{200,404}", "-f", "-4", "-o", "/dev/null")
+    #expect(result.status == 22)
+    #expect(
+      result.errors == "larkspur: \(authority) (\(server.authority)): the server answered with 404 Not Found\n")
+    #expect(server.connectionsAccepted == 1)
+  }
+
+  /// A connection that fails is not used again, and each URL has all of its retries.
+  @Test func connectionsAfterFailures() async throws {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+    server.enqueue([.expectRequest, .send(head + "ab"), .reset])
+    server.enqueue([.expectRequest, .send(head + "abcd"), .expectRequest, .send(head + "ab"), .reset])
+    server.enqueue([.expectRequest, .send(head + "abcd"), .expectClose])
+    let result = try await get("/[1-2]", "-o", directory.path("n#1"), "--retry", "1")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(try directory.text(of: "n1") == "abcd")
+    #expect(try directory.text(of: "n2") == "abcd")
+    #expect(server.connectionsAccepted == 3)
+  }
+
+  /// Requests that cannot be repeated, and URLs of several users, have connections of their own.
+  @Test(arguments: [["-d", "x"], ["-X", "PUT"], ["-b", "/nonexistent/file"]])
+  func connectionsOfTheirOwn(options: [String]) async throws {
+    let result = try await Command(["get", server.url("/anything?[1-2]"), "-o", "/dev/null"] + options).end()
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.connectionsAccepted == 2)
+  }
+
+  @Test func connectionsOfSeveralUsers() async throws {
+    let result = try await Command.run("get", "http://{a,b}:x@\(server.authority)/anything", "-o", "/dev/null")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(server.connectionsAccepted == 2)
+  }
+
+  // MARK: - The text
+
   @Test func asItIs() async throws {
     #expect(try await get("/get?a={1,2}[3]", "-g").status == 0)
     #expect(server.requests.map(\.target) == ["/get?a=%7B1,2%7D[3]"])

@@ -233,6 +233,27 @@ import Testing
     #expect(lines[3].hasSuffix("in all, 1 redirection"))
   }
 
+  /// On a terminal the table is followed by a picture, without colors if the user wants none.
+  @Test(arguments: [true, false])
+  func pictureOfMetrics(hasColors: Bool) async throws {
+    let result = try await Command(
+      ["get", server.url("/redirect/1"), "-L", "--metrics"], environment: hasColors ? [:] : ["NO_COLOR": "1"],
+      errors: .terminal
+    ).end()
+    let lines = result.errors.split(omittingEmptySubsequences: false) { $0.isNewline }.map(String.init)
+    try #require(lines.count == 10, "\(result.errors)")
+    #expect(lines[3].hasSuffix("in all, 1 redirection"))
+    #expect(lines[4] == "" && lines[9] == "")
+    let picture = lines[5...8].map { $0.replacing(/\u{1b}\[[0-9]*m/, with: "") }
+    #expect((picture == Array(lines[5...8])) == !hasColors)
+    // The second request is on the connection of the first.
+    #expect(picture[0].wholeMatch(of: /GET \S+redirect\/1 +:* *-+ *>+ *\.+ *#+ +[0-9.]+ m?s/) != nil, "\(picture)")
+    #expect(picture[1].wholeMatch(of: /GET \S+\/get +>+ *\.+ *#+ +[0-9.]+ m?s/) != nil, "\(picture)")
+    #expect(picture[2].wholeMatch(of: /\s+0 .* m?s/) != nil, "\(picture)")
+    #expect(picture[0].count == 79 && picture[1].count == 79)
+    #expect(picture[3].hasSuffix("- connect  > request  . wait  # body"))
+  }
+
   @Test func verboseLog() async throws {
     let result = try await get("/redirect/1", "-L", "-v", "-H", "X: y")
     #expect(result.status == 0)
