@@ -52,7 +52,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case .receiveFailed:
       "The connection broke, something is too large, chunks or frames break the rules, or an HTTP proxy made no tunnel."
     case .clientCertificateProblem: "The client certificate could not be read, or the server refused it."
-    case .certificateUntrusted: "The server's certificate is not to be trusted."
+    case .certificateUntrusted: "The server's certificate is not trusted."
     case .codingBroken: "The transfer coding is unknown, or with --compressed the content cannot be decompressed."
     case .rootsUnreadable: "The file of --cacert, or the system's roots, could not be read."
     case .pinMismatch: "None of the keys of --pin is in the server's verified chain."
@@ -62,9 +62,9 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case .foreignNetworking:
       "check: the toolchain's FoundationNetworking or libcurl is in a program, or a target is stale."
     case .networkingUnknown:
-      "check: a stripped program, a build folder that cannot be read, or the times in it do not tell."
+      "check: a stripped program, a build folder that cannot be read, or the times in it are inconclusive."
     case .closedWithError: "socket: the server closed the WebSocket with another code than 1000, 1001 or none."
-    case .transfersFailed: "transfers: the service did not do what was asked, or runs already."
+    case .transfersFailed: "transfers: the service did not carry the command out, or runs already."
     case .checksumWrong: "The bytes do not have the checksum, or the file of --checksum-from has none for the file."
     case .hungUp: "Ended by SIGHUP."
     case .interrupted: "Ended by SIGINT (Ctrl-C)."

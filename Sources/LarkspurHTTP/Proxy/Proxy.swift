@@ -41,7 +41,7 @@ public struct Proxy: Hashable, Sendable {
 
   /// Why a text does not name a proxy. The error holds no part of the text but the scheme, and never a password.
   public enum Invalid: Error, Hashable, Sendable {
-    /// The scheme is none of those of `Kind`.
+    /// The scheme belongs to no `Kind`.
     case schemeUnsupported(String)
     /// The host is missing, or neither a name nor an IP address.
     case hostInvalid

@@ -151,7 +151,7 @@ extension TestCertificate.Request {
     public static let nonRepudiation = Self(rawValue: 1 << 1)
     /// Encryption of keys, such as those of static RSA in TLS 1.2.
     public static let keyEncipherment = Self(rawValue: 1 << 2)
-    /// Encryption of data without a key of its own.
+    /// Encryption of data by the certificate's key itself.
     public static let dataEncipherment = Self(rawValue: 1 << 3)
     /// Agreement on keys, such as Diffie-Hellman.
     public static let keyAgreement = Self(rawValue: 1 << 4)

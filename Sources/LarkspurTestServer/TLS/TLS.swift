@@ -92,7 +92,7 @@ extension TestServer.TLS {
     /// TLS 1.3 (RFC 8446).
     case tls1_3
 
-    /// Returns whether a version is older than another one.
+    /// Returns whether the first version is older than the second.
     public static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
   }
 
