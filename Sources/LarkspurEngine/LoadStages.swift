@@ -11,8 +11,8 @@ public enum LoadStage: Sendable {
   case complete
 }
 
-/// The stages of a load, and their order. Each stage runs without waiting, and returns the step that must come first,
-/// if any:
+/// The stages of a load, in their order. A stage never waits: if something must be awaited or provided first, the stage
+/// returns a `Stop`.
 ///
 /// ```
 ///  start -> findSource -> prepare -> send -> classify -> settle -> deliver -> conclude -> complete
@@ -20,8 +20,8 @@ public enum LoadStage: Sendable {
 ///               '------------- redirection, credential, another part ------------'
 /// ```
 ///
-/// A stage that is done enters the next one. All clients' loads run by this list; a client's load says what its stages do
-/// with the client's own requests, responses and options. A load belongs to its loop.
+/// A stage that is done enters the next one. The loads of all clients have these stages; each client's load implements
+/// them for its own requests, responses and options. A load belongs to its loop.
 public protocol LoadStages: AnyObject {
   /// Why the stages have stopped: what has to be provided or awaited.
   associatedtype Stop

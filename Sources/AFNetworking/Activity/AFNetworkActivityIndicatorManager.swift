@@ -11,10 +11,10 @@ import Synchronization
 /// manager.isEnabled = true
 /// ```
 ///
-/// The manager counts the tasks of session managers and the operations of AFNetworking 1 and 2, by their notifications,
-/// which are posted on the main queue: a program whose main thread does not serve this queue calls
-/// ``incrementActivityCount()`` and ``decrementActivityCount()`` itself. There is no indicator of the whole system: the
-/// block of ``setNetworkingActivityActionWith(_:)`` shows one. Safe to use from any thread.
+/// The manager counts the tasks of session managers and the operations of AFNetworking 1 and 2, by their notifications.
+/// These are posted on the main queue. A program whose main thread does not serve the main queue must call
+/// ``incrementActivityCount()`` and ``decrementActivityCount()`` itself. There is no system-wide indicator: the program
+/// shows an indicator in the block of ``setNetworkingActivityActionWith(_:)``. Safe to use from any thread.
 open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
   /// The block belongs to the program and is called on the thread of the views, so it need not be `Sendable`.
   private struct State: @unchecked Sendable {

@@ -1,10 +1,10 @@
 import Foundation
 
 extension NSCoding where Self: NSObject {
-  /// Returns an object of the same class that has been encoded and decoded: the way to make an object of a subclass,
-  /// whose initializers are not known.
+  /// Returns a copy of the object, made by encoding and decoding. This also works for a subclass with unknown
+  /// initializers.
   ///
-  /// - Returns: The object, or `nil` if the class cannot read what it has written.
+  /// - Returns: The copy, or `nil` if the class cannot decode the object that it has encoded.
   func recoded() -> Self? {
     let archiver = NSKeyedArchiver(requiringSecureCoding: false)
     encode(with: archiver)

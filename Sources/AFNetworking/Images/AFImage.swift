@@ -72,7 +72,7 @@ public final class AFImage: NSObject, AFDecodedImage {
   ///
   /// - Parameters:
   ///   - data: The whole image, or at least its beginning.
-  ///   - scale: Pixels for each unit of ``size``; 1 if the value is not finite and above zero.
+  ///   - scale: Pixels for each unit of ``size``. Zero, negative, infinite and NaN values count as 1.
   /// - Returns: The image, or `nil` where ``init(validating:scale:pixelCountMax:)`` throws.
   public convenience init?(data: Data, scale: CGFloat = 1) {
     guard let image = try? AFImage(validating: data, scale: scale) else { return nil }
@@ -84,7 +84,7 @@ public final class AFImage: NSObject, AFDecodedImage {
   ///
   /// - Parameters:
   ///   - data: The whole image, or at least its beginning.
-  ///   - scale: Pixels for each unit of ``size``; 1 if the value is not finite and above zero.
+  ///   - scale: Pixels for each unit of ``size``. Zero, negative, infinite and NaN values count as 1.
   ///   - pixelCountMax: Maximum product of width and height.
   public convenience init(
     validating data: Data, scale: CGFloat = 1, pixelCountMax: Int = AFImage.pixelCountMaxDefault

@@ -13,10 +13,10 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Requests that are equal, and come while the first of them is not over, have one task and one answer. The bytes are
-/// decoded by the decoder of the session manager's ``AFImageResponseSerializer``, on a concurrent queue. There are two
-/// caches: ``imageCache`` has decoded images, and the session's `URLCache` has the server's answers, in memory and on
-/// disk, for as long as HTTP permits.
+/// Equal requests that are made before the first of them has ended share one task and one result. The decoder of the
+/// session manager's ``AFImageResponseSerializer`` decodes the bytes, on a concurrent queue. There are two caches:
+/// ``imageCache`` has decoded images, and the session's `URLCache` has the server's responses, in memory and on disk,
+/// for as long as HTTP permits.
 ///
 /// Safe to use from any thread. Blocks are called by ``scheduler``: on the main queue by default. A downloader lives at
 /// least until its downloads are over.

@@ -28,8 +28,8 @@ package struct ImageHead: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - bytes: The image, or its first bytes.
-  ///   - pixelCountMax: Maximum product of width and height. Attack: a short image that claims a size for which a
-  ///     decoder reserves all memory.
+  ///   - pixelCountMax: Maximum product of width and height. Without the limit, a short image could claim a size for
+  ///     which a decoder reserves all memory.
   ///   - sideMax: Maximum width and height in pixels.
   package static func read(
     _ bytes: Span<UInt8>, pixelCountMax: Int = AFImage.pixelCountMaxDefault, sideMax: Int = sideMax

@@ -3,7 +3,8 @@ import Foundation
 extension AFJSONPatchOperation {
   /// Applies a patch to a JSON document, whole or not at all (RFC 6902, section 5).
   ///
-  /// Numbers are equal if their values are (1 and 1.0), texts and names if their code points are, and true is not 1.
+  /// Numbers are equal if their values are equal (1 and 1.0). Texts and names are equal if their code points are equal.
+  /// The boolean `true` is not equal to 1.
   ///
   /// - Parameters:
   ///   - operations: The operations of the patch, applied in their order, each to the result of the one before.

@@ -3,8 +3,8 @@ import Foundation
 /// A JSON document that operations change in place.
 ///
 /// The containers are values: the caller's document stays as it is, and a container is copied when it is first changed.
-/// For that to happen once only, each container on the way to a change is taken out of its parent and put back after
-/// the change. A change that fails leaves the document without the containers on its way: drop it.
+/// To avoid further copies, a change takes each container on its path out of the parent, and puts it back afterwards.
+/// After a change that fails, the document lacks these containers: the caller must discard the document.
 struct JSONDocument {
   private(set) var root: Any
   private let limits: AFJSONPatchLimits

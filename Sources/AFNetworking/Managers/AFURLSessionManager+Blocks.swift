@@ -43,9 +43,9 @@ extension AFURLSessionManager {
   ///
   /// - a `URLCredential`, which is used;
   /// - an error, which ends the task and is passed to the task's handler;
-  /// - an `NSNumber` or a value of `URLSession.AuthChallengeDisposition`, except the disposition that uses a
-  ///   credential. The default handling for server trust is ``securityPolicy``;
-  /// - `nil`, if the handler has called the completion itself, or will do so, on any thread.
+  /// - a `URLSession.AuthChallengeDisposition` other than `useCredential`, or its raw value as an `NSNumber`. For
+  ///   server trust, `performDefaultHandling` evaluates ``securityPolicy``;
+  /// - `nil`, if the handler calls the completion itself, now or later, on any thread.
   ///
   /// Any other result ends the task with an error.
   public func setAuthenticationChallengeHandler(_ authenticationChallengeHandler: AuthenticationChallengeHandler?) {

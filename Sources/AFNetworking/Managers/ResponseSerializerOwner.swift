@@ -1,8 +1,9 @@
 import Larkspur
 
-/// An object with a response serializer. A conforming class can declare the property with a narrower type: that of
-/// ``AFHTTPSessionManager`` is an ``AFHTTPResponseSerializer``, whose content types can be changed in place.
-/// Objective-C can narrow a property in a subclass; Swift can only if the wider property comes from a protocol.
+/// An object with a response serializer. The property is in an extension of this protocol, so that a class can declare
+/// the property again with a narrower type: ``AFHTTPSessionManager`` has an ``AFHTTPResponseSerializer``, whose content
+/// types can be changed in place. In Objective-C a subclass can narrow an inherited property. In Swift that is possible
+/// only if the wider property comes from a protocol.
 public protocol AFResponseSerializerOwner: AnyObject {}
 
 extension AFResponseSerializerOwner where Self: AFURLSessionManager {

@@ -6,9 +6,10 @@ import LarkspurTransport
 
 /// Settings for the package's own command, which Darwin does not have.
 extension URLSessionConfiguration {
-  /// How long opening a connection may take, in seconds: looking up the name, connecting, the proxy's tunnel, TLS. A
-  /// task whose connection takes longer fails with `URLError.timedOut`, and `URLError.transportError` says in which
-  /// phase the time was up. `nil`, the default, and 0 set 60 seconds, or `timeoutIntervalForRequest` if that is longer.
+  /// Maximum time for opening a connection, in seconds: look-up of the name, connecting, the proxy's tunnel, and TLS. A
+  /// task whose connection takes longer fails with `URLError.timedOut`, and `URLError.transportError` has the phase in
+  /// which the time ran out. If the value is 0 or `nil`, the default, the maximum is 60 seconds or
+  /// `timeoutIntervalForRequest`, whichever is longer.
   package var timeoutIntervalForConnection: TimeInterval? {
     get { storage.settings.timeoutForConnection }
     set { storage.settings.timeoutForConnection = newValue }

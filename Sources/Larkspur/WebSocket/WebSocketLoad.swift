@@ -4,8 +4,8 @@ import LarkspurEngine
 import LarkspurHTTP
 import LarkspurTransport
 
-/// The load of a WebSocket task: the opening handshake, which is an HTTP request like any other, and the conversation
-/// behind it.
+/// The load of a WebSocket task: the opening handshake, which is an HTTP request like any other, and then the exchange
+/// of messages.
 final class WebSocketLoad: LiveLoad, @unchecked Sendable {
   private let gate: LiveGate
   private let settings: WebSocketTaskSettings

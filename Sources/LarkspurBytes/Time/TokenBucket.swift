@@ -1,9 +1,9 @@
 /// A rate limit: a number of bytes a second, and a burst after a pause.
 ///
-/// Theory of operation. The state is one moment, up to which time has paid for the bytes that were taken. Each byte
-/// moves the moment forward. While it is in the past, the bytes of the time since then may be taken at once; it is
-/// never further back than a burst. When it is in the future, more was taken than available (a kernel call returns
-/// what it has), and nothing is available until then. So the average holds in any case.
+/// Theory of operation. The state is one moment, `paidUntil`. Taking bytes moves the moment forward by the time that
+/// these bytes need at the rate. While the moment is in the past, the bytes of the time since then are available, but
+/// never more than a burst. While the moment is in the future, more bytes were taken than were available (a kernel call
+/// returns what it has), and no bytes are available until then. So the average rate holds in any case.
 public struct TokenBucket: Hashable, Sendable {
   private let bytesPerSecond: UInt64
   private let burstNanoseconds: UInt64

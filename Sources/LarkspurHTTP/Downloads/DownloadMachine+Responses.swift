@@ -77,7 +77,7 @@ extension DownloadMachine {
       lanes[index].first = 0
       lanes[index].position = 0
       lanes[index].end = total ?? .max
-      lanes[index].isOpen = count == nil
+      if case .whole(nil) = extent { lanes[index].isOpen = BodyExtent.length(head.values) == nil }
       accept(index, bodyEnd: total ?? .max, validator, .ignoresRanges)
       return cancelLanes { $0.number != lane.number }
     case .replace, .startOver, .confirmLast, .deliver:

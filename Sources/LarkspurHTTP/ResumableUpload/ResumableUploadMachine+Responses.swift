@@ -162,9 +162,10 @@ extension ResumableUploadMachine {
 
   // MARK: - Both
 
-  /// Follows a redirection of the upload resource, with the method and the content kept (sections 4.3.1 and 4.4.1).
-  /// Only a permanent one is stored (draft 01, section 10). Another origin does not lead back: its server could choose
-  /// what is requested, or deleted, with the program's credentials.
+  /// Follows a redirection of the upload resource, with the same method and content (sections 4.3.1 and 4.4.1). Only a
+  /// permanent redirection is stored (draft 01, section 10). A redirection from another origin to the origin of the
+  /// program's request fails: the other server could choose the URL that is requested, or deleted, with the program's
+  /// credentials.
   private mutating func redirected(_ response: UploadResponse) -> Action {
     guard let location = response.location, mayUse(location, from: response.url),
       isOwn(response.url) || !isOwn(location), redirectCount < settings.redirectsMax

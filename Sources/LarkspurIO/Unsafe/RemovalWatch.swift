@@ -4,10 +4,10 @@ import Glibc
 public final class RemovalWatch: Sendable {
   private let descriptor: OpenFile
 
-  /// Begins to watch. Later removals are reported, including those before `wait`.
+  /// Starts to watch a directory. `wait` also reports removals that happen after this call and before `wait` is called.
   ///
-  /// - Throws: `tooManyDescriptors` or `noSpace` if the user has as many watches as the machine allows; the errors of the
-  ///   path.
+  /// - Throws: `tooManyDescriptors` or `noSpace` if the user already has as many watches as the machine allows;
+  ///   otherwise the error of watching the path.
   public init(directory path: String) throws(Errno) {
     // Safe: the call reads a NUL-terminated copy of the path.
     descriptor = try OpenFile(opened: unsafe larkspur_watch_removals(path))

@@ -5,8 +5,8 @@ struct TLSSession: Sendable {
   let trust: Trust
   /// Whether the session may be used only once: a session of TLS 1.3.
   let isUsedOnce: Bool
-  /// The earlier of the end of the server's lifetime for the session and the end of a certificate's validity, in
-  /// seconds since 1970.
+  /// The time at which the session expires, in seconds since 1970: the end of its lifetime, or the first expiry of a
+  /// verified certificate, whichever is earlier.
   let validUntil: Int64
 
   /// Whether the session can be resumed. `false` once a connection with it has failed.

@@ -1,11 +1,12 @@
-/// Decides, for one background session in the service, what its runner, its program and other visits do next.
+/// Decides what the service does next for one background session: for its runner, its program and its other visits.
 ///
-/// The page TransferService has the graph of the runner, the program and the visits. The tasks are known from the
-/// runner's notices and the program's commands. Questions that no program has answered are kept.
+/// The page TransferService says what a visit is, and has the graphs of the runner, the program and the visits. The
+/// machine gets the tasks from the runner's notices and the program's commands. Questions that no program has answered
+/// are kept.
 ///
 /// The machine does no input or output, and has no clock. Invariants: each runner that was made is closed once; there
-/// are never two; each flush completes once, with `isConfirmed` only if the runner has said so; a task that has ended
-/// has no open question; a program has never more than `questionsMax` questions on their way to it.
+/// are never two runners; each flush completes once, with `isConfirmed` only if the runner has confirmed the flush; a
+/// task that has ended has no open question; at most `questionsMax` questions are on their way to a program.
 package struct ServedSessionMachine: Sendable {
   /// Maximum number of open questions of a task about handshakes, which fail by themselves in time, and of its other
   /// questions. A server that changes its certificates with each attempt, and a program that never answers, would fill the

@@ -1,10 +1,10 @@
 import LarkspurIO
 
-/// The times of a record, by a wall clock that may have been wrong when they were written.
+/// The times of a record. The wall clock may have been wrong when they were written.
 ///
-/// The times are those of the wall clock with the difference of `clock`. Within one boot all differences of times are those
-/// of the monotonic clock: when the wall clock is set, `adjust` moves the times with it. In another boot nothing but the wall
-/// clock connects a record with the current time, and `adjust` moves impossible times to it.
+/// Within one boot, a time is the monotonic clock's time plus `clock.startSeconds`, so the difference of two times does
+/// not depend on the wall clock. When the wall clock is set, `adjust` moves the times by the same amount. After another
+/// boot, only the wall clock connects a record with the current time, and `adjust` corrects impossible times.
 extension TransferRecord {
   /// The relation between the two clocks when the times of a record were written.
   public struct Clock: Codable, Hashable, Sendable {

@@ -9,8 +9,9 @@ import Synchronization
 /// source.
 ///
 /// There is one lock, and no other code is called while it is held. One thread at a time performs the machine's
-/// actions, in their order: the first thread that finds no other one doing so performs them for all. A look-up is
-/// therefore never cancelled before it is started, and a source that answers at once does not cause nested calls.
+/// actions, in their order. Other threads add their actions and return: the performing thread performs these as well. A
+/// look-up is therefore never cancelled before it is started, and a source that answers at once does not cause nested
+/// calls.
 public final class Resolver: Sendable {
   /// The resolver for the system's names, which the whole process shares.
   public static let shared = Resolver()

@@ -2,13 +2,13 @@ import Foundation
 import LarkspurIO
 
 extension ArchiveWriter {
-  /// Adds what is in a directory, in the order of the names.
+  /// Adds the contents of a directory, sorted by name.
   ///
   /// - Parameters:
   ///   - directory: The directory. Links in its path are followed.
   ///   - keepsParent: Whether the names of the entries begin with the directory's own name.
-  ///   - keepsLinks: Whether symbolic links become links. If `false`, a link to a file becomes that file, and others are
-  ///     left out. If `nil`, these others become links.
+  ///   - keepsLinks: If `true`, each symbolic link is added as a link. If `false` or `nil`, a link to a regular file is
+  ///     added as the file; all other links are left out (`false`), or added as links (`nil`).
   ///   - leaveOut: Called with the path of each entry that is left out, and with the reason.
   func addContents(
     of directory: String, keepsParent: Bool, keepsLinks: Bool?, _ coding: Coding,
