@@ -1,6 +1,6 @@
 extension Format {
   /// Returns the number of columns that a text takes on a terminal. Characters of East Asian scripts and emoji take two,
-  /// and marks on a letter take none.
+  /// and marks on a letter have no width.
   package static func columns(of text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + columns(of: $1) } }
 
   private static func columns(of scalar: Unicode.Scalar) -> Int {

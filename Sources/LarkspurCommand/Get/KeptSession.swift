@@ -39,7 +39,7 @@ final class KeptSession: HTTPEventObserver, URLSessionInterceptor {
     }
   }
 
-  /// Cancels the session, if there is one. The next transfer gets another one.
+  /// Cancels the session, if there is one. The next transfer gets a new session.
   func end() {
     let session = state.withLock { state in
       state.transfer = nil

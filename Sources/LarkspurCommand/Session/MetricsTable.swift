@@ -72,7 +72,7 @@ package enum MetricsTable {
     return Waterfall(
       zip(transactions, starts).map { transaction, next in
         let url = url(transaction)
-        // A scheme has no column of its own: the phases show TLS.
+        // A scheme has no column: the phases show TLS.
         let place = url.range(of: "://").map { url[$0.upperBound...] } ?? url[...]
         return Waterfall.Request(
           "\(transaction.request.httpMethod ?? "GET") \(place)",
