@@ -29,9 +29,13 @@ extension Load {
     // The engine's requests have separate time limits.
     stopIdleTime()
     defer { countIdleTime() }
+    var hasTurn = false
+    defer { if hasTurn { DownloadHostGate.tasks.leave("") } }
+    try await takeTurn(&hasTurn)
+    download.beginSegments()
     let run = Download(plan, by: client)
     do throws(URLError) {
-      try await follow(run, client, from: segments.point?.offset)
+      try await follow(run, client, from: segments.point?.offset, &hasTurn)
     } catch {
       run.cancel()
     }
@@ -61,10 +65,20 @@ extension Load {
 
   private static let segmentsPhase = "while the file was loaded in segments"
 
+  /// Waits until few enough tasks load their files in segments.
+  private func takeTurn(_ hasTurn: inout Bool) async throws(URLError) {
+    let waiter = OneShot<Void>()
+    try await waiting(cancellingBy: { waiter.cancel() }, timed: "while waiting for other downloads") {
+      hasTurn = await DownloadHostGate.tasks.enter("", waiter)
+    }
+  }
+
   /// Shows the progress of a download as the task's, until the download ends.
   ///
   /// - Parameter kept: The number of bytes that the disk has according to resume data.
-  private func follow(_ run: Download, _ client: SegmentClient, from kept: Int?) async throws(URLError) {
+  private func follow(
+    _ run: Download, _ client: SegmentClient, from kept: Int?, _ hasTurn: inout Bool
+  ) async throws(URLError) {
     var states = run.states.makeAsyncIterator()
     var isShown = false
     while let state = try await waiting(
@@ -79,7 +93,10 @@ extension Load {
       if isShown { try await showSegments(of: state, total: state.total) }
       guard isHalted else { continue }
       run.pause()
+      DownloadHostGate.tasks.leave("")
+      hasTurn = false
       try await passGate()
+      try await takeTurn(&hasTurn)
       run.resume()
     }
   }

@@ -161,7 +161,8 @@ extension Load: LoadStages {
 
   /// Whether the interceptors want another attempt after a failure.
   private func isRepeated() async -> Bool {
-    guard interception != nil, let failure = loadFailure else { return false }
+    // The engine of segments has repeated the requests already.
+    guard interception != nil, download?.segments == nil, let failure = loadFailure else { return false }
     do throws(URLError) {
       guard try await retries(after: failure) else { return false }
       loadFailure = nil

@@ -45,6 +45,8 @@ final class TaskDownload {
     var settings: URLSessionSegmentedDownloads
     /// What the disk has of which version, or `nil` if no later download can continue from it.
     var point: ResumePoint?
+    /// Whether the engine has used the files. Before that, they belong to the resume data.
+    var isBegun = false
   }
 
   private(set) var segments: Segments?
@@ -68,6 +70,8 @@ final class TaskDownload {
     guard segments == nil, partial == nil, let path = place?.path ?? partialFiles.newSegmentsPath() else { return }
     segments = Segments(path: path, settings: settings)
   }
+
+  func beginSegments() { segments?.isBegun = true }
 
   /// Throws if the content of a response must not come into the file.
   var admit: @Sendable (HTTPURLResponse) throws(URLError) -> Void {
@@ -310,7 +314,7 @@ final class TaskDownload {
       guard isWanted, let point = segments.point, let request = task.originalRequest,
         let data = partialFiles.keepSegments(at: segments.path, of: request, at: point)
       else {
-        partialFiles.removeSegments(at: segments.path)
+        if segments.isBegun { partialFiles.removeSegments(at: segments.path) }
         return nil
       }
       return data

@@ -5,6 +5,8 @@ import Synchronization
 /// sends them. Requests that wait get their turn in order.
 package final class DownloadHostGate: Sendable {
   static let shared = DownloadHostGate(requestsMax: 16)
+  /// The limit of download tasks that load their files in segments at once, each with a thread. All use the host "".
+  package static let tasks = DownloadHostGate(requestsMax: 64)
 
   private struct Host {
     var running = 0
@@ -27,8 +29,11 @@ package final class DownloadHostGate: Sendable {
   /// The number of requests that wait for their turn at a host.
   package func waiterCount(at host: String) -> Int { hosts.withLock { $0[host]?.waiters.count ?? 0 } }
 
-  private func enter(_ host: String) async -> Bool {
-    let waiter = OneShot<Void>()
+  /// Waits for a turn, which `leave` ends.
+  ///
+  /// - Parameter waiter: Its cancellation ends the wait.
+  /// - Returns: `false` if the waiter or the task was cancelled before.
+  package func enter(_ host: String, _ waiter: OneShot<Void> = OneShot()) async -> Bool {
     let isFree = hosts.withLock { hosts in
       guard hosts[host, default: Host()].running >= requestsMax else {
         hosts[host, default: Host()].running += 1
@@ -48,7 +53,7 @@ package final class DownloadHostGate: Sendable {
   }
 
   /// Passes the place to the first waiter that still waits.
-  private func leave(_ host: String) {
+  package func leave(_ host: String) {
     hosts.withLock { hosts in
       while let waiter = hosts[host]?.waiters.first {
         hosts[host]?.waiters.removeFirst()

@@ -1,3 +1,4 @@
+import LarkspurBytes
 import LarkspurEngine
 import Synchronization
 import TestKit
@@ -33,6 +34,18 @@ import Testing
     #expect(order.numbers.withLock(\.self) == [0, 1, 3])
     await gate.run(at: "a") { order.numbers.withLock { $0.append(4) } }
     #expect(order.numbers.withLock { $0.last } == 4)
+  }
+
+  @Test func aWaiterThatIsCancelled() async throws {
+    let gate = DownloadHostGate(requestsMax: 1)
+    #expect(await gate.enter(""))
+    let waiter = OneShot<Void>()
+    let second = Task { await gate.enter("", waiter) }
+    await Wait.until("the task waits") { gate.waiterCount(at: "") == 1 }
+    waiter.cancel()
+    #expect(await second.value == false && gate.waiterCount(at: "") == 0)
+    gate.leave("")
+    #expect(await gate.enter(""))
   }
 
   @Test(arguments: [

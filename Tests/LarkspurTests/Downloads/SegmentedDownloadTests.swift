@@ -162,6 +162,18 @@ import Testing
     #expect(ranges.first?.hasPrefix("bytes=500000-") == true && ranges.count == server.requests.count - 1)
   }
 
+  /// The files belong to the resume data until a download uses them.
+  @Test func aTaskThatIsCancelledBeforeItBegins() async throws {
+    let data = try #require(try await cancelled(after: 500_000))
+    let session = URLSession(configuration: .ephemeral)
+    session.downloadTask(withResumeData: data).cancel()
+    let again = try #require(await session.downloadTask(withResumeData: data).cancelByProducingResumeData())
+    let recorder = DownloadRecorder()
+    URLSession.with(recorder).downloadTask(withResumeData: again).resume()
+    await recorder.waitForEnd()
+    #expect(recorder.content == Self.whole && server.requests.dropFirst().allSatisfy { $0.fields["Range"] != nil })
+  }
+
   /// Files that are gone are no error: the program wants the resource in any case.
   @Test func resumeDataOfFilesThatAreGone() async throws {
     let data = try #require(try await cancelled(after: 500_000))
