@@ -13,6 +13,9 @@ struct DownloadLedger {
   /// The file of the destination before the download.
   private(set) var earlier: [UInt8]?
   private(set) var complaints: [String] = []
+  /// The versions of a part's earlier records, by its inode. A later plan may leave out a server of which the part has
+  /// bytes, and its record names the servers of that plan only.
+  private var inherited: [UInt64: Set<Int>] = [:]
   /// The versions that servers have sent with a validator, by the address and the validator.
   private var sent: [String: Set<Int>] = [:]
 
@@ -59,6 +62,9 @@ struct DownloadLedger {
 
   // MARK: - The record
 
+  /// A part was emptied.
+  mutating func discarded(part inode: UInt64) { inherited[inode] = nil }
+
   /// Checks that a record on the disk names right bytes only.
   ///
   /// - Parameter part: The bytes of the file that the record names, or `nil` if there is no such file.
@@ -68,10 +74,12 @@ struct DownloadLedger {
       return complain("the record names \(record.kept.end) bytes, and the part has \(part.count) (\(occasion))")
     }
     let named = record.sources.map { sent["\($0.url) \($0.validator)"] ?? [] }
-    let hasLie = named.contains { $0.contains(SimulatedVersions.lie) }
-    let all = named.reduce(Set()) { $0.union($1) }.subtracting([SimulatedVersions.lie])
+    let inherited = named.reduce(inherited[record.inode] ?? []) { $0.union($1) }
+    self.inherited[record.inode] = inherited
+    let hasLie = inherited.contains(SimulatedVersions.lie)
     // Servers with equal sizes count as equal: then a hash finds in the end that they are not.
-    let groups = mayMix ? [all.sorted()] : named.reduce(all) { $0.intersection($1) }.sorted().map { [$0] }
+    let all = mayMix ? inherited : named.reduce(Set(versions.sizes.indices)) { $0.intersection($1) }
+    let groups = mayMix ? [all.subtracting([SimulatedVersions.lie]).sorted()] : all.sorted().map { [$0] }
     let fits = groups.contains { group in
       record.kept.ranges.allSatisfy { range in
         let possible = (group + (hasLie ? [SimulatedVersions.lie] : [])).map { versions.bytes(range, of: $0) }

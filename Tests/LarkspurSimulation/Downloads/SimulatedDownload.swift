@@ -52,6 +52,7 @@ final class SimulatedDownload {
       try DownloadStore(world.disk, DownloadWorld.name, urls: urls, plan.hashes, bytesToLeave: 0)
     }
     watch = DownloadWatch(store.record)
+    if store.record == nil { world.ledger.discarded(part: store.inode) }
     machine = DownloadMachine(plan.rules, urls: urls, record: store.record, inode: store.inode) { world.fraction() }
     if store.completeCount != nil {
       hasEnded = true
@@ -274,6 +275,7 @@ final class SimulatedDownload {
     switch action {
     case .discard:
       let error = failure { () throws(Errno) in if world.plant != .lateDiscard { try store.discard() } }
+      if error == nil { world.ledger.discarded(part: store.inode) }
       return { $0.discarded(error, now: world.seconds) }
     case .reserve(let count):
       let error = failure { () throws(Errno) in try store.reserve(count) }
