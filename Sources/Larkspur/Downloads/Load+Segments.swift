@@ -26,6 +26,7 @@ extension Load {
     var plan = DownloadPlan(machine.request.url?.absoluteString ?? "", to: segments.path)
     plan.connections = segments.settings.connections
     plan.smallestPiece = segments.settings.smallestPiece
+    plan.retry.attemptsMax = Self.segmentAttemptsMax
     // The engine's requests have separate time limits.
     stopIdleTime()
     defer { countIdleTime() }
@@ -63,6 +64,8 @@ extension Load {
     }
   }
 
+  /// Maximum number of failures in a row without a byte. A task whose server is away must not fail much later than others.
+  private static let segmentAttemptsMax = 4
   private static let segmentsPhase = "while the file was loaded in segments"
 
   /// Waits until few enough tasks load their files in segments.

@@ -103,6 +103,20 @@ import Testing
     #expect((response as? HTTPURLResponse)?.statusCode == 404)
   }
 
+  @Test func aServerThatIsAway() async throws {
+    let (nowhere, url) = (try #require(URL(string: "http://127.0.0.1:1/")), try self.url())
+    let error = await #expect(throws: URLError.self) {
+      _ = try await URLSession(configuration: configuration).download(from: nowhere)
+    }
+    #expect(error?.code == .cannotConnectToHost)
+    // A server that is back after two failures.
+    server.enqueue([.expectRequest, .reset])
+    server.enqueue([.expectRequest, .close])
+    let (file, _) = try await URLSession(configuration: configuration).download(from: url)
+    defer { try? FileManager.default.removeItem(at: file) }
+    #expect(try Data(contentsOf: file) == Self.whole)
+  }
+
   /// A request with a body, a range or a condition is the program's affair.
   @Test func otherRequestsAreOrdinary() async throws {
     server.route("POST", "/file") { _ in .content(count: Self.total) }
