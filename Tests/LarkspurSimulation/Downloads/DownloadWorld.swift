@@ -238,7 +238,9 @@ final class DownloadWorld: @unchecked Sendable {
       note("a program ends: \(program.failure.map { "\($0)" } ?? "success")")
       let isAlone = programs.allSatisfy(\.isClosed)
       guard let failure = program.failure else {
-        ledger.succeeded(name: disk.bytes(Self.name), names: isAlone ? disk.names : [], destination: Self.name)
+        // A disk that fails may refuse a removal, which the next program makes.
+        let names = isAlone && !hasDiskFault ? disk.names : []
+        ledger.succeeded(name: disk.bytes(Self.name), names: names, destination: Self.name)
         continue
       }
       report.failures["\(failure)", default: 0] += 1
