@@ -5,7 +5,7 @@ import Tracing
 
 /// Makes a span of each attempt, and sends its identity to the server: as `traceparent`, if the tracer is one of the W3C.
 ///
-/// The parent of the spans is the current one where the interceptor is made. A retry has a span of its own.
+/// The parent of the spans is the current one where the interceptor is made. A retry has a separate span.
 public struct TraceInterceptor<T: Tracer>: URLSessionInterceptor {
   private let tracer: T
   private let parent: InstrumentationContext
