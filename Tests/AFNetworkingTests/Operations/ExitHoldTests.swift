@@ -47,9 +47,11 @@ import Testing
     operation.setShouldExecuteAsBackgroundTaskWithExpirationHandler { Issue.record("there was time") }
     operation.start()
     try await server.waitForRequests(1)
-    async let end: Void = wait(for: hold(of: operation), until: .distantFuture)
+    // Before the child task begins, which may be after the operation's end.
+    let hold = try hold(of: operation)
+    async let end: Void = wait(for: hold, until: .distantFuture)
     signal.fire()
-    try await end
+    await end
     #expect(operation.isFinished && operation.responseString == "ab")
   }
 
