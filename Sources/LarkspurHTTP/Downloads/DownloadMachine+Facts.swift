@@ -27,7 +27,7 @@ extension DownloadMachine {
       if skip == 0, lane.isAtBodyEnd {
         if lane.isOpen { doubtSize() }
         let failure: DownloadFailure =
-          lane.isOpen ? .size(expected: lane.end, found: start + count) : .badResponse
+          lane.isOpen ? .size(expected: lane.end, found: start + min(count, .max - start)) : .badResponse
         return (.none, reject(index, failure, now) + advance(now))
       }
       if lane.end == lane.bodyEnd { return (.write(skip: skip, at: start, count: 0), []) }

@@ -227,6 +227,11 @@ import Testing
       ($0.lowestRate, $0.slowSeconds, $0.retry.attemptsMax) = (.min, .nan, .min)
     }
     least.check([(.start, "get0 a all"), (.whole(0, nil), ""), (.bytes(0, 1), "save 0..1")])
+    var open = DownloadStage(piece: 1000, record: DownloadStage.record([0..<20])) { $0.retry.attemptsMax = 1 }
+    open.check([
+      (.start, "reserve 100, get0 a 20-99 if v"), (.reserved, ""), (.whole(0, nil), ""),
+      (.bytes(0, .max), "skip 20, none, stop0, save "),
+    ])
     var whole = DownloadStage { $0.expectedTotal = .max }
     whole.check([
       (.start, "get0 a all"), (.whole(0, nil), "reserve \(Int.max)"), (.reserved, ""),
