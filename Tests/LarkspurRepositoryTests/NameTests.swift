@@ -86,6 +86,7 @@ import Testing
     }
   }
 
+  /// The names of these texts are forbidden ones, for which the rule is.
   @Test func theRuleFindsNames() {
     #expect(Self.faults(in: "  @Test func whoIsServed() { let told = 1 }") == ["whoIsServed", "told"])
     #expect(Self.faults(in: "  private let (isUntold, count, wantsURL) = value") == ["isUntold", "wantsURL"])

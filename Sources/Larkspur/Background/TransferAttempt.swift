@@ -159,9 +159,5 @@ final class KeptDownloadTask: URLSessionDownloadTask, @unchecked Sendable {
     super.init(core, request: request, output: .delegate)
   }
 
-  override func prepare(_ load: Load) throws(URLError) {
-    let download = TaskDownload(at: place)
-    load.download = download
-    if let settings = load.core.settings.segmentedDownloads { download.loadInSegments(settings) }
-  }
+  override func makeDownload() -> TaskDownload { TaskDownload(at: place) }
 }

@@ -116,7 +116,7 @@ struct PartialFiles: Sendable {
   func removeSegments(at path: String) {
     guard let directory = directory(isCreating: false) else { return }
     let name = FilePaths.name(of: path)
-    for name in [DownloadStore.recordName(name), DownloadStore.partName(name), name] { try? directory.remove(name) }
+    for name in DownloadStore.namesBeside(name) + [name] { try? directory.remove(name) }
   }
 
   /// - Returns: The open file, or `nil` if it is gone or has changed.

@@ -66,7 +66,7 @@ final class TaskDownload {
 
   /// Has the file loaded in segments, unless the download continues one that is not.
   func loadInSegments(_ settings: URLSessionSegmentedDownloads) {
-    if segments != nil { segments?.settings = settings }
+    segments?.settings = settings
     guard segments == nil, partial == nil, let path = place?.path ?? partialFiles.newSegmentsPath() else { return }
     segments = Segments(path: path, settings: settings)
   }

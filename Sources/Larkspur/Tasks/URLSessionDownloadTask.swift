@@ -27,8 +27,11 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
 
   override var isIncremental: Bool { false }
 
+  /// Returns the download of a load of this task.
+  func makeDownload() -> TaskDownload { TaskDownload() }
+
   override func prepare(_ load: Load) throws(URLError) {
-    let download = TaskDownload()
+    let download = makeDownload()
     load.download = download
     if let decodedResumeData { try download.resume(from: decodedResumeData) }
     if let settings = load.core.settings.segmentedDownloads { download.loadInSegments(settings) }

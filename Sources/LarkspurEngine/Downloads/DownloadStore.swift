@@ -35,11 +35,11 @@ package final class DownloadStore: Sendable {
   /// Returns the name of the file for the record.
   package static func recordName(_ name: String) -> String { name + ".larkspur-download" }
   private static func newName(_ name: String) -> String { recordName(name) + ".new" }
+  /// Returns the names of all files beside a destination, the record's before that of the bytes that it names.
+  package static func namesBeside(_ name: String) -> [String] { [newName(name), recordName(name), partName(name)] }
   /// Whether a download of another destination may have a file of this name: two downloads at once would replace each
   /// other's files.
-  static func isReserved(_ name: String) -> Bool {
-    [partName(""), recordName(""), newName("")].contains { name.hasSuffix($0) }
-  }
+  static func isReserved(_ name: String) -> Bool { namesBeside("").contains { name.hasSuffix($0) } }
   /// Maximum size of a destination's name in bytes. File systems accept names of 255 bytes.
   package static let nameBytesMax = 255 - newName("").utf8.count
 

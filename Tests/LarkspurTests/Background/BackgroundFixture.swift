@@ -48,14 +48,7 @@ final class BackgroundFixture: Sendable {
   func serve(_ path: String, count: Int) {
     server.route("GET", path) { request in
       let fields: TestServer.Fields = ["ETag": "\"\(path)\""]
-      guard let range = request.fields["range"] else {
-        return TestServer.Response(fields: fields, body: .content(0..<count))
-      }
-      let bounds = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
-      let (first, end) = (bounds[0], bounds.count > 1 ? bounds[1] + 1 : count)
-      var response = TestServer.Response(status: 206, fields: fields, body: .content(first..<end))
-      response.fields["Content-Range"] = "bytes \(first)-\(end - 1)/\(count)"
-      return response
+      return .part(of: count, for: request, fields) ?? TestServer.Response(fields: fields, body: .content(0..<count))
     }
   }
 

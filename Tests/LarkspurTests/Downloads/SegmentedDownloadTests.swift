@@ -43,20 +43,18 @@ import Testing
   /// Serves a file of which requests for a range get all, and others the first `count` bytes.
   private func serveHalting(after count: Int) {
     server.route("GET", "/file") { request in
-      var response = TestServer.Response(fields: ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
-      if let range = request.fields["Range"], request.fields["If-Range"] == "\"1\"" {
-        let bounds = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
-        let end = bounds.count > 1 ? bounds[1] : Self.total - 1
-        response.status = 206
-        response.fields["Content-Range"] = "bytes \(bounds[0])-\(end)/\(Self.total)"
-        response.body = .content(bounds[0]..<end + 1)
-      } else {
-        response.body = .stream(count: Self.total) { writer in
+      let fields: TestServer.Fields = ["ETag": "\"1\"", "Accept-Ranges": "bytes"]
+      if request.fields["If-Range"] == "\"1\"",
+        let part = TestServer.Response.part(of: Self.total, for: request, fields)
+      {
+        return part
+      }
+      return TestServer.Response(
+        fields: fields,
+        body: .stream(count: Self.total) { writer in
           try writer.write(TestServer.content(count: count))
           try writer.pause(.seconds(120))
-        }
-      }
-      return response
+        })
     }
   }
 
